@@ -35,10 +35,10 @@ def warm():
         with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), suppress(SystemExit):
             main()
     sys.argv = arguments
-    from pretrace.cli.commands import made, places
+    from pretrace.cli import commands
 
-    for words in places():
-        made(words)
+    for words in commands.places():
+        getattr(commands, words)
     gc.collect()
     gc.freeze()  # a fork copies no page for having counted what lies on it
 

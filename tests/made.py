@@ -10,7 +10,8 @@ from unittest.mock import patch
 import numpy as np
 from tiny import MORE_WORDS
 
-from pretrace.cli.options import command_of
+from pretrace.cli import commands
+from pretrace.cli.options import EVERYWHERE, command_of
 from pretrace.corpora import TextStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
@@ -18,6 +19,14 @@ from pretrace.statistics.permutation import sign_flip_test, two_sample_test
 from pretrace.statistics.roc import RankedScores
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
+
+
+def options_of(words):
+    """The options of a command by name, of every command for ""; none for a group of commands."""
+    if not words:
+        return EVERYWHERE
+    made = getattr(commands, words).default_command
+    return made.declared if made else {}
 
 
 def call_function(function, *words, name="command"):

@@ -51,7 +51,9 @@ def public(tree):
 
 def slots():
     """Parameters of all commands: what is offered in several counts in each."""
-    from pretrace.cli.commands import options_of, places
+    from made import options_of
+
+    from pretrace.cli.commands import places
 
     return sum(len(options_of(words)) for words in places())
 

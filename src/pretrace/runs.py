@@ -114,5 +114,5 @@ def _holds_verdict(folder: Path) -> bool:
 
 def _pages(result: Result) -> Pages:
     name = "run" if isinstance(result, Run) else "verdict"
-    report, appendix = import_module(f"pretrace.report.{name}").PAGE.pages(result)
+    report, appendix = import_module(f"pretrace.report.{name}").pages(result)
     return {REPORT: report} | ({APPENDIX: appendix} if appendix else {})

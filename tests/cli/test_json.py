@@ -5,8 +5,8 @@ import json
 import pytest
 from made import call_function, mats, written
 
+from pretrace.cli import note
 from pretrace.cli.answer import Reply
-from pretrace.cli.streams import note
 
 SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
 

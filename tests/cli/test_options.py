@@ -5,11 +5,11 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from made import call_function, written
+from made import call_function, options_of, written
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
-from pretrace.cli.commands import options_of, places
+from pretrace.cli.commands import places
 from pretrace.cli.options import RawOptions
 from pretrace.corpora.opening import Source
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made import mats, written
+from made import mats, options_of, written
 
 from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
@@ -55,7 +55,7 @@ def outputs():
     return {
         f"{path} {'' if leaf.option.metavar else leaf.flag}".strip(): leaf
         for path in commands.places()
-        for leaf in commands.options_of(path).values()
+        for leaf in options_of(path).values()
         if leaf.option.path == "out"
     }
 

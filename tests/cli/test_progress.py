@@ -7,9 +7,8 @@ import time
 
 import pytest
 
-from pretrace.cli import progress
-from pretrace.cli.progress import Passes, Stages, command, doing, job, shown
-from pretrace.cli.streams import VARIABLE, said_at, silenced
+from pretrace.cli import VARIABLE, progress, said_at, silenced
+from pretrace.cli.progress import Activity, Passes, Stages, command, doing, job, shown
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
 
@@ -105,7 +104,8 @@ def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(now, look, capsys
         with doing("opening the models", clock=lambda: now[0]):
             found = [said(120.0), said(130.0), said(130.0)]
             assert found == ["", "opening the models · 10 s so far\n", ""]
-        with shown(Passes("reading", begun("reading", now))) as reading, doing("writing a part"):
+        reading = Passes("reading", begun("reading", now))
+        with shown(Activity("reading", reading.line)), doing("writing a part"):
             reading.begin(3)
             assert said(200.0) == "reading · 0 of 3 texts\n"
         assert said(230.0) == "pretrace score · 2 min 10 s so far\n"

@@ -14,9 +14,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from made import options_of
 from report.flaggings import flagging, known_of, texts_of
 
-from pretrace.cli import commands
 from pretrace.runs import save_verdict
 from pretrace.verdicts.flag.concluding import SetTest
 
@@ -52,8 +52,8 @@ def pretend(folder, code):
     return f"{command.parent}{os.pathsep}{os.environ['PATH']}"
 
 
-def options_of(name):
-    return {leaf.flag for leaf in commands.options_of(name).values()}
+def flags_of(name):
+    return {leaf.flag for leaf in options_of(name).values()}
 
 
 def extras_in(text):
@@ -66,7 +66,7 @@ def test_the_action_names_what_is_there():
     assert all(step["shell"] == "bash" for step in SCRIPTS.values())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", SCRIPTS["Flag"]["run"]))
     assert {"--controls", "--model", "--fdr", "--out", "--power"} == named
-    assert named <= options_of("flag")
+    assert named <= flags_of("flag")
     assert extras_in(ACTION["inputs"]["extras"]["default"]) <= set(PROJECT["optional-dependencies"])
 
 
@@ -87,7 +87,7 @@ def test_the_page_lists_the_inputs():
     step = yaml.safe_load(example[1])["jobs"]["contamination"]["steps"][1]
     assert set(step["with"]) <= set(ACTION["inputs"])
     named = {one for one in shlex.split(step["with"]["arguments"]) if one.startswith("--")}
-    assert named <= options_of("flag")
+    assert named <= flags_of("flag")
     for name, one in ACTION["inputs"].items():
         assert one.get("required") or f"`{one['default']}`" in table or not one["default"], name
 

@@ -29,13 +29,13 @@ from pathlib import Path
 
 import lm_eval_logs
 import pytest
-from made import written
+from made import options_of, written
 from tiny import make_model
 
 from benchmarks import read_results
 from pretrace.backends import loading
 from pretrace.cli import main
-from pretrace.cli.commands import app, options_of, places
+from pretrace.cli.commands import app, places
 from pretrace.registry import backends, corpora, scores
 from pretrace.tuning.architectures import train_vocabulary
 

@@ -28,7 +28,7 @@ NAMES = {
     "made": "evaluate sign_flip tpr_at_fpr two_sample",
     "pretrace.jobs.settings": "Turn",
     "pretrace.jobs.worker": "ShardJob work",
-    "pretrace.results.rounding": "rounding_p_value=p_value",
+    "pretrace.results.wording": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",
     "pretrace.plugins": "SCORES",
@@ -75,8 +75,7 @@ NAMES = {
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "AuditData DocumentValues Logprobs Placebo answer "
-        "beyond expressions logprob_gains logprobs permuted"
+        "AuditData DocumentValues Logprobs Placebo answer beyond expressions logprob_gains logprobs permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (

@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from matplotlib.patches import StepPatch
 from report import audits
 from report.audits import altered, answer_of, plan_of
-from report.test_report_html import HIDDEN, Page, check_safe
+from report.test_report_html import HIDDEN, Page, check_safe, render
 
 from pretrace import types
-from pretrace.report import verdict_plots as plots
-from pretrace.report import wording
+from pretrace.report import figures
 from pretrace.report.audit import AuditPage
-from pretrace.report.verdict import first_page, render, technical_part
+from pretrace.report.frame import speaking
+from pretrace.report.verdict import first_page
+from pretrace.results import wording
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import Check, Estimate, Null, Pair, Power
 from pretrace.verdicts.audit import data
@@ -35,7 +36,7 @@ def first_text(audit):
 
 
 def section_text(audit, anchor):
-    (found,) = (section for section in technical_part(audit) if section.anchor == anchor)
+    (found,) = (section for section in speaking(AuditPage.every, audit) if section.anchor == anchor)
     return text_of(f"<div>{found.body}</div>")
 
 
@@ -48,7 +49,7 @@ def test_any_pair_and_any_setting_stay_text(name, text):
         checks=(Check(name, text, "failed", text, text, {name: text}),),
         settings={name: {text: [text, {name: text}]}, "earlier": [text, {name: 1}]},
     )
-    for section in technical_part(audit):
+    for section in speaking(AuditPage.every, audit):
         page = Page(f"<div>{section.body}</div>")
         assert not HIDDEN.search(section.body)
         assert "script" not in {tag for tag, _ in page.elements}
@@ -133,7 +134,7 @@ def unchanged_text():
 
 
 def whole_text(audit):
-    made = "".join(f"<p>{section.title}</p>{section.body}" for section in technical_part(audit))
+    made = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(AuditPage.every, audit))
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
 
@@ -152,13 +153,15 @@ def test_power_beside_a_result_is_neither_advised_nor_a_failed_check():
     text = whole_text(altered(audit, checks=(*audit.checks, failed), settings={}, plan=None))
     assert "--power" not in text
     assert "would have been seen" not in text
-    assert "power" not in [section.anchor for section in technical_part(audit)]
+    assert "power" not in [section.anchor for section in speaking(AuditPage.every, audit)]
     shown = section_text(altered(audit, planted=audits.POWER), "power")
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
 
 
 def test_the_least_audit_has_the_sections_that_always_speak():
-    least, whole = ([section.anchor for section in technical_part(one)] for one in (audits.bare(), base()))
+    least, whole = (
+        [section.anchor for section in speaking(AuditPage.every, one)] for one in (audits.bare(), base())
+    )
     assert least == ["test", "placebo", "variants", "limits", "advice"]  # bare() is inconclusive
     every = "test placebo leans checks power variants limits plan gap texts repeat advice"
     assert whole == every.split()
@@ -170,12 +173,12 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     )
     lines = [one for one in AuditPage.draw(audit).figure.axes[0].lines if one.get_marker() == "o"]
     dots = {str(line.get_markerfacecolor()): len(line.get_xdata()) for line in lines}
-    assert (dots[plots.SIGN], dots["white"]) == (3, 3)
+    assert (dots[figures.MEMBER], dots["white"]) == (3, 3)
     assert "(3), hollow elsewhere (3)" in first_text(audit)
 
 
 def drawn(null):
-    return plots.against_chance(null).axes[0]
+    return figures.against_chance(null).axes[0]
 
 
 def bars(axes):

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 from report.flaggings import flagging, known_of, texts_of
-from report.test_report_html import words
+from report.test_report_html import render, words
 
-from pretrace.report import verdict
 from pretrace.types import Check, Skipped
 from pretrace.verdicts.flag.concluding import SetTest
 
@@ -40,7 +39,7 @@ def made(outcome="flagged", texts=60, known=200, **changes):
 
 
 def test_a_first_page_for_anybody():
-    said = words(verdict.render(made()))
+    said = words(render(made()))
     for part in (
         *("7 of 60 texts flagged", "nothing (the text is empty)", "ab" * 32),
         "on average at most 5% are flagged wrongly: here less than one of the 7",
@@ -51,7 +50,7 @@ def test_a_first_page_for_anybody():
 
 
 def test_a_refusal_shows_no_p_values():
-    said = words(verdict.render(made("refused")))
+    said = words(render(made("refused")))
     assert all(
         one in said for one in ("No text is flagged or cleared", "Alike by words AUC 0.9.", "withheld")
     )
@@ -59,7 +58,7 @@ def test_a_refusal_shows_no_p_values():
 
 
 def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
-    said = words(verdict.render(made("set", statement="No single text is flagged, but as a whole they do.")))
+    said = words(render(made("set", statement="No single text is flagged, but as a whole they do.")))
     for words_of in (
         "The set as a whole stands out No single text is flagged",
         "The set as a whole stands out (p = 0.0004, tested at a level of 5%). Of its documents, 9 of 60 are above",
@@ -70,7 +69,7 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
         assert words_of in said
     no = SetTest(None, 0.05, 9, 3.0, 4, 9999, "the two sets also differ a little by their words")
     passed = (Check("words", "Alike by words", "passed", "AUC 0.53."),)
-    withheld = words(verdict.render(made("refused", set_test=no, checks=passed)))
+    withheld = words(render(made("refused", set_test=no, checks=passed)))
     assert (
         "The set as a whole: no answer, because the two sets also differ a little by their words" in withheld
     )
@@ -79,8 +78,8 @@ def test_the_set_as_a_whole_has_its_sentence_its_figure_and_its_own_rate():
 @pytest.mark.parametrize("scores", [[0.0], [1e300], [-3.0, -3.0]])
 def test_few_and_odd_scores_are_drawn(scores):
     one = made("none", texts=len(scores), columns={"scores": np.array(scores)})
-    assert "<svg" in verdict.render(one)
+    assert "<svg" in render(one)
     many = made("none", texts=150)
-    said = words(verdict.render(many))
+    said = words(render(many))
     assert "The 100 highest scores of 150" in said
     assert f" text {many.table('flags')['score'].argmax()} " in said

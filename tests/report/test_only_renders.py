@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pretrace import report
-from pretrace.report import verdict_plots
+from pretrace.report import figures
 from pretrace.statistics.permutation import STEEPEST
 
 ROOT = Path(report.__file__).parent
@@ -35,4 +35,4 @@ def test_the_report_imports_nothing_that_computes_and_takes_no_statistic(path):
 
 def test_a_result_without_a_spread_is_known_by_the_most_that_a_test_gives():
     """The report imports nothing that computes, so that the number stands in it a second time."""
-    assert pytest.approx(0.99 * STEEPEST) == verdict_plots._SCALELESS
+    assert pytest.approx(0.99 * STEEPEST) == figures._SCALELESS

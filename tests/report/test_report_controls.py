@@ -10,13 +10,10 @@ from hypothesis import strategies as st
 from made import EMPTY, row
 from report.test_report_html import words
 
-from pretrace.report import fitted as fitted_plots
-from pretrace.report.facts import compared, control
-from pretrace.report.fitted import NEURONS, PARAMETERS, entries, fitted, used_settings
+from pretrace.report import figures
+from pretrace.report import run as report
 from pretrace.report.frame import speaking
-from pretrace.report.plots import across
 from pretrace.report.run import SECTIONS
-from pretrace.report.run import controls as controls_section
 from pretrace.types import Estimate
 
 
@@ -63,7 +60,7 @@ def test_target_placebo_difference_and_verdict_stand_in_one_row(controlled, lead
             return replace(row, auc=Estimate(0.7654, 0.7, 0.8))
         return as_placebo(row, 0.6421, lead, survives) if row.kind == "placebo" else row
 
-    body = body_of(controls_section, with_rows(controlled(), change))
+    body = body_of(report._controls, with_rows(controlled(), change))
     low, high = (f"{v:.3f}".replace("-", "−") for v in (lead.low, lead.high))
     expected = ["0.765", "0.642", "[0.612, 0.682]", f"{lead.value:.3f}".replace("-", "−"), f"[{low}, {high}]"]
     assert cells(body, 0) == [[name, *expected, printed] for name in ("loss", "na_pdd", "probe")]
@@ -77,7 +74,7 @@ def test_shuffled_labels_are_told_by_their_range(controlled):
             return replace(row, auc=Estimate(0.4871, 0.3219, 0.6 if row.name == "probe" else 0.7))
         return replace(row, auc=Estimate(0.7, 0.65, 0.75)) if row.kind == "score" else row
 
-    body = body_of(controls_section, with_rows(controlled(), change))
+    body = body_of(report._controls, with_rows(controlled(), change))
     assert cells(body, 1) == [
         ["na_pdd", "0.700", "0.487", "0.322 to 0.700", "20", "no"],
         ["probe", "0.700", "0.487", "0.322 to 0.600", "20", "yes"],
@@ -91,8 +88,8 @@ def test_controls_do_not_leak_into_results_curves_and_the_strongest_control(cont
         return row
 
     run = with_rows(controlled(), change)
-    assert [row.kind for row in compared(run)] == ["score"] * 3 + ["blind"]
-    strongest = control(run)
+    assert [row.kind for row in report._compared(run)] == ["score"] * 3 + ["blind"]
+    strongest = report._control(run)
     assert strongest.name == "bag of words"
     made = bodies(run)
     for anchor in ("results", "roc", "limits"):
@@ -113,7 +110,9 @@ def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
         "a": [line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")],
         "b": [line(0.65, 0.1), line(0.55, 0.05, "placebo")],
     }
-    axes = across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs.items()]).axes[0]
+    axes = figures.across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs.items()]).axes[
+        0
+    ]
     drawn = [[*map(float, line.get_xdata())] for line in axes.lines]
     assert all(
         pytest.approx([low, high]) in drawn
@@ -129,8 +128,8 @@ def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
 
 
 def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
-    neurons = entries(controlled().settings["fitted"]["na_pdd"]["layers"], NEURONS)
-    axes = fitted_plots.neurons(neurons).axes[0]
+    neurons = report._entries(controlled().settings["fitted"]["na_pdd"]["layers"], report.NEURONS)
+    axes = figures.neurons(neurons).axes[0]
     heights = [patch.get_height() for patch in axes.patches]
     assert heights[::2] == [entry["members"] for entry in neurons]
     assert heights[1::2] == [-entry["nonmembers"] for entry in neurons]
@@ -141,16 +140,18 @@ def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
 
 def test_a_panel_a_parameter_follows_the_settings_used(controlled):
     facts = controlled().settings["fitted"]["na_pdd"]
-    used = used_settings(facts)
-    panels = fitted_plots.sensitivity(entries(facts["sensitivity"], (*PARAMETERS, "auc")), used).axes
+    used = report._used_settings(facts)
+    panels = figures.sensitivity(
+        report._entries(facts["sensitivity"], (*figures.PARAMETERS, "auc")), used
+    ).axes
     whole = max(panels[0].lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
     assert np.asarray(whole.get_xdata()).tolist() == [0.5, 1.0, 1.5]
     assert np.asarray(whole.get_ydata()) == pytest.approx([0.59, 0.64, 0.69])
     for axes, value in zip(panels, (1.0, 1.5, 2.0), strict=True):
-        filled = [one for one in axes.lines if one.get_markerfacecolor() == fitted_plots._MEMBER]
+        filled = [one for one in axes.lines if one.get_markerfacecolor() == figures.MEMBER]
         assert [one.get_xdata()[0] for one in filled if one.get_marker() == "o"] == [value]
     many = facts | {"settings": facts["settings"] | {"k": 10}}
-    assert used_settings(many)["k"] == 6.0, "a model of six layers has no ten to choose"
+    assert report._used_settings(many)["k"] == 6.0, "a model of six layers has no ten to choose"
 
 
 plain = st.recursive(
@@ -164,14 +165,14 @@ plain = st.recursive(
 
 @given(plain, plain)
 def test_any_facts_can_be_told(fact, card):
-    made = fitted(replace(EMPTY, settings={"fitted": {"s": fact}, "adapter": card}))
+    made = report._fitted(replace(EMPTY, settings={"fitted": {"s": fact}, "adapter": card}))
     assert (made is None) == (not isinstance(fact, dict) and not isinstance(card, dict))
     assert made is None or "<b>" not in made.body
 
 
 @pytest.mark.parametrize("value", [None, "1", float("nan"), float("inf"), 10**400, [1]])
 def test_a_table_with_a_hole_is_no_table(value):
-    assert entries([{"layer": 1, "auc": 0.5}], ("layer", "auc")) == ({"layer": 1.0, "auc": 0.5},)
-    assert entries([{"layer": 1, "auc": 0.5}, {"layer": 2, "auc": value}], ("layer", "auc")) == ()
-    assert entries([{"layer": 1, "auc": 0.5}, value], ("layer", "auc")) == ()
-    assert entries(value, ("layer",)) == ()
+    assert report._entries([{"layer": 1, "auc": 0.5}], ("layer", "auc")) == ({"layer": 1.0, "auc": 0.5},)
+    assert report._entries([{"layer": 1, "auc": 0.5}, {"layer": 2, "auc": value}], ("layer", "auc")) == ()
+    assert report._entries([{"layer": 1, "auc": 0.5}, value], ("layer", "auc")) == ()
+    assert report._entries(value, ("layer",)) == ()

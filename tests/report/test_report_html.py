@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from made import EMPTY
 
 from pretrace.report import run as report
+from pretrace.report import verdict
 from pretrace.report.frame import speaking
-from pretrace.report.run import SECTIONS, render
-from pretrace.types import Estimate, Heat, Skipped
+from pretrace.report.run import SECTIONS
+from pretrace.types import Estimate, Heat, Run, Skipped
 
 TAGS = """html head meta title style body header nav ol ul li a main section h1 h2 h3 p b code span div dl dt dd br
 details summary
@@ -82,6 +83,11 @@ def check_safe(page):
                 assert "expression" not in value
     (policy,) = (a["content"] or "" for t, a in page.elements if t == "meta" and "http-equiv" in a)
     assert policy == "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def render(result):
+    """The report of a run or a verdict."""
+    return (report if isinstance(result, Run) else verdict).pages(result)[0]("")
 
 
 def words(source):

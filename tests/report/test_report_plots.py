@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from pretrace.report import plots
-from pretrace.report.svg import to_svg
+from pretrace.report import figures as plots
+from pretrace.report.figures import to_svg
 from pretrace.results.run import axis_range
 from pretrace.types import Curve
 

@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from report import audits
 from report.test_flagging_report import made as flagging
-from report.test_report_html import HIDDEN, Page, check_safe
+from report.test_report_html import HIDDEN, Page, check_safe, render
 
-from pretrace.report import run, verdict
-from pretrace.report.wording import named
+from pretrace.results.wording import named
 
 BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 
@@ -21,13 +20,13 @@ BAD = "<script>alert(1)</script>\u202e$x^2${{ 7*7000 }}"
 def hostile_flagging(outcome):
     ids = (BAD, *(f"text {i}" for i in range(1, 60)))
     said = {"corpus": BAD, "nonmembers": BAD, "model": BAD, "score": BAD, "notes": (BAD,), "reasons": (BAD,)}
-    return verdict.render(flagging(outcome, columns={"ids": ids}, **said))
+    return render(flagging(outcome, columns={"ids": ids}, **said))
 
 
 PAGES = {
-    "run": lambda hostile, controlled: run.render(hostile),
-    "controls": lambda hostile, controlled: run.render(controlled((BAD, "$x^2$", "a\u202eb"))),
-    "audit": lambda hostile, controlled: verdict.render(audits.hostile()),
+    "run": lambda hostile, controlled: render(hostile),
+    "controls": lambda hostile, controlled: render(controlled((BAD, "$x^2$", "a\u202eb"))),
+    "audit": lambda hostile, controlled: render(audits.hostile()),
     "flagged": lambda hostile, controlled: hostile_flagging("flagged"),
     "none": lambda hostile, controlled: hostile_flagging("none"),
     "refused": lambda hostile, controlled: hostile_flagging("refused"),
@@ -58,7 +57,7 @@ MAKERS = (
 )
 def test_a_page_is_whole_and_leads_nowhere(make, request):
     is_run = isinstance(make, str)
-    source = run.render(request.getfixturevalue(make)()) if is_run else verdict.render(make())
+    source = render(request.getfixturevalue(make)() if is_run else make())
     page = Page(source)
     check_safe(page)
     assert source.startswith("<!DOCTYPE html>")
@@ -67,12 +66,13 @@ def test_a_page_is_whole_and_leads_nowhere(make, request):
 
 
 def test_another_process_gives_the_same_bytes(labelled):
-    own = verdict.render(audits.controls()), run.render(labelled())
+    own = render(audits.controls()), render(labelled())
     script = (
         "import hashlib, runpy, sys\n"
         "from pretrace.report import run, verdict\n"
-        "for name, render, file in zip(('controls', 'labelled'), (verdict.render, run.render), sys.argv[1:]):\n"
-        "    print(hashlib.sha256(render(runpy.run_path(file)[name]()).encode()).hexdigest())\n"
+        "for name, kind, file in zip(('controls', 'labelled'), (verdict, run), sys.argv[1:]):\n"
+        "    page, _ = kind.pages(runpy.run_path(file)[name]())\n"
+        "    print(hashlib.sha256(page('').encode()).hexdigest())\n"
         "print('matplotlib.pyplot' in sys.modules)\n"
     )
     environment = {**os.environ, "PYTHONHASHSEED": "77", "TZ": "Asia/Tokyo", "LC_ALL": "C.UTF-8"}

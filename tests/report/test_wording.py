@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import shown
-from pretrace.report import facts, wording
-from pretrace.report.wording import named
+from pretrace.report import frame
+from pretrace.report.verdict import identify_model
+from pretrace.results import wording
+from pretrace.results.wording import named
 from pretrace.types import Estimate
 
 WIDE, NARROW, POINT = Estimate(0.7, 0.65, 0.75), Estimate(0.04123, 0.0262, 0.0563), Estimate(1.0, 1.0, 1.0)
@@ -51,12 +53,12 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
         ),
         (wording.shortened("abcdefghij", 5), "abc…j"),
         (wording.shortened("begin" + "x" * 90 + "end!!", 30), f"begin{'x' * 15}…xxxxend!!"),
-        (facts.rounded(FIGURES)[:2], [("effective pieces", "487.2"), ("rejections", "12,345")]),
-        (facts.rounded(FIGURES)[2:], [("found: whole", "3"), ("p of sibling", "0.53")]),
-        ([*facts.flattened({"m": {"a": [1, 2]}, "t": 1.0})], [("m.a", "1, 2"), ("t", "1.0")]),
-        (facts.line({"auc": 0.512345, "folds": 5}), "auc 0.5123 · folds 5"),
-        (facts.served(UNSEEN), ["The model in question answered from afar."]),
-        (facts.model_as_served("chat:https://host/v1#writer", {"weights": "unknown"}), SERVED),
+        (frame.rounded(FIGURES)[:2], [("effective pieces", "487.2"), ("rejections", "12,345")]),
+        (frame.rounded(FIGURES)[2:], [("found: whole", "3"), ("p of sibling", "0.53")]),
+        ([*frame.flattened({"m": {"a": [1, 2]}, "t": 1.0})], [("m.a", "1, 2"), ("t", "1.0")]),
+        (frame.line({"auc": 0.512345, "folds": 5}), "auc 0.5123 · folds 5"),
+        (frame.served(UNSEEN), ["The model in question answered from afar."]),
+        (identify_model("", "chat:https://host/v1#writer", {"weights": "unknown"})[1:], SERVED),
     ],
 )
 def test_a_number_in_words(made, said):

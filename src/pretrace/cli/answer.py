@@ -6,10 +6,7 @@ command knows nothing of --json, and what it says on standard output cannot get 
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
     from pretrace.types import Verdict
 
 # The one printer of the command line: nothing that a file, model, column or server is called steers a terminal. Text is
-# shown without markup, its control characters as text; lines on standard error are for `pretrace.cli.streams.say`.
+# shown without markup, its control characters as text; lines on standard error are for `pretrace.cli.say`.
 
 
 class _Console(Console):
@@ -116,24 +113,3 @@ class Reply:
 
 Answered = Reply | int | None
 """What a command may return."""
-
-
-@contextmanager
-def alone(json: bool) -> Iterator[None]:
-    """Standard output kept for the JSON document, where there will be one: what is printed goes to standard error."""
-    if not json:
-        yield
-        return
-    with redirect_stdout(sys.stderr):
-        yield
-
-
-def deliver(answered: Answered, command: str, *, as_json: bool) -> int:
-    """Print an answer; the exit code."""
-    if not isinstance(answered, Reply):
-        answered = Reply(code=answered or 0)
-    if as_json:  # in ASCII, which every console has
-        print(json.dumps(answered.document(command), allow_nan=False, indent=1))
-    else:
-        show(answered.said)
-    return answered.code

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,21 @@ from typing import Any
 from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.backends.settings import split_revision
-from pretrace.cli.answer import CANNOT_ANSWER, Reply, alone
+from pretrace.cli import asks, confirm, note, quiet, say
+from pretrace.cli.answer import CANNOT_ANSWER, Reply
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import find_function
+from pretrace.cli.opening import with_text_column
 from pretrace.cli.options import arguments_of, output_option
 from pretrace.cli.printing import closing
-from pretrace.cli.streams import asks, confirm, note, quiet, say
-from pretrace.cli.verdicts import with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError
 from pretrace.plugins import find_plugin
 from pretrace.registry import find_test
-from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT, VERDICTS
+from pretrace.results.wording import duration
 from pretrace.results.wording import say as sentence
 from pretrace.settings import RUN, option
 from pretrace.statistics.documents import FEW_DOCUMENTS
@@ -119,7 +119,7 @@ class _AskStep:
     def run(self, place: Path, seen: Seen) -> Reply:
         """Call the command; texts that were read are not read again."""
         note(f"runs {self.said(place)}")
-        with alone(json=True):
+        with redirect_stdout(sys.stderr):
             function = find_function(self.name)
             asked = arguments_of(function, self._given(place))
             if self.planned is not None:

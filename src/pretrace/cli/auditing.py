@@ -9,12 +9,12 @@ from typing import Any, Literal
 from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli import quiet
 from pretrace.cli.answer import Reply, show
+from pretrace.cli.opening import opened
 from pretrace.cli.options import RawOptions, output_option
-from pretrace.cli.printing import described, foreseen
+from pretrace.cli.printing import described, foreseen, with_command, write_verdict
 from pretrace.cli.progress import Stages
-from pretrace.cli.streams import quiet
-from pretrace.cli.verdicts import finished, opened, with_command
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -147,7 +147,7 @@ def make_audit(planned: Audit, out: Path, given: RawOptions) -> Reply:
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
         return foreseen(error.plan, out)
-    return finished(made, out, given)
+    return write_verdict(made, out, given)
 
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:

@@ -10,8 +10,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pretrace.cache.location import KINDS, CachedFile, cache_folder, kept, remove
+from pretrace.cli import asks, confirm
 from pretrace.cli.answer import Reply, plain_table
-from pretrace.cli.streams import asks, confirm
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
 
@@ -19,7 +19,7 @@ _DAY = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class _Chosen:
     """Which part of the cache is cleared; all of it where nothing is said."""
 
     older_than: float | None = option(
@@ -32,16 +32,6 @@ class Chosen:
         panel="",
     )
     yes: bool = option(False, "Do not ask.", panel="")
-
-    def of(self, found: Sequence[CachedFile], now: float) -> list[CachedFile]:
-        """Those that are chosen."""
-        oldest = now - (self.older_than or 0.0) * _DAY
-        return [
-            one
-            for one in found
-            if (self.older_than is None or one.changed <= oldest)
-            and (self.model is None or f'"{self.model}' in one.fingerprint.replace("\\", ""))
-        ]
 
 
 def info() -> Reply:
@@ -58,10 +48,16 @@ def info() -> Reply:
     return Reply(said, statement=first, folder=place, own=own)
 
 
-def clear(chosen: Chosen) -> Reply:
+def clear(chosen: _Chosen) -> Reply:
     """Delete what is kept, or a part of it: it is computed again when it is needed. The record of audits made on this
     machine stays."""
-    some = chosen.of(kept(), time.time())
+    oldest = time.time() - (chosen.older_than or 0.0) * _DAY
+    some = [
+        one
+        for one in kept()
+        if (chosen.older_than is None or one.changed <= oldest)
+        and (chosen.model is None or f'"{chosen.model}' in one.fingerprint.replace("\\", ""))
+    ]
     what = f"{_size_of(some)} in {len(some):,} files and folders of {cache_folder()}"
     own = {"bytes": sum(one.size for one in some), "removed": [str(one.path) for one in some]}
     if some and not chosen.yes:

@@ -16,7 +16,7 @@ from cyclopts import App, Group
 
 from pretrace import __version__, plugins
 from pretrace.cli.answer import printer
-from pretrace.cli.options import EVERYWHERE, HELP_FLAGS, CliOption, command_of
+from pretrace.cli.options import EVERYWHERE, HELP_FLAGS, command_of
 from pretrace.errors import ExpressionError
 
 _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
@@ -50,12 +50,12 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     },
     "What was found?": {
         "runs": ("", "Results rendered, verified, merged."),
-        "runs report": ("printing:report", "Render a report again from its tables, without a model."),
-        "runs table": ("folders:table", "The figures of a run for a paper."),
-        "runs verify": ("folders:verify", "Is a result what was written?"),
+        "runs report": ("looking:report", "Render a report again from its tables, without a model."),
+        "runs table": ("looking:table", "The figures of a run for a paper."),
+        "runs verify": ("looking:verify", "Is a result what was written?"),
         "runs merge": ("flagging:merge", "Put the parts of several workers together."),
-        "show": ("printing:show", "A text in colours."),
-        "list": ("printing:list_", "Scores, corpora and what --model takes."),
+        "show": ("looking:show", "A text in colours."),
+        "list": ("looking:list_", "Scores, corpora and what --model takes."),
         "serve": ("", "All of it as a page on this machine."),
         "cache": ("", "What is kept on disk so that it need not be computed twice."),
         "cache info": ("caching:info", "Where it is, what it holds, how much of which model."),
@@ -95,11 +95,6 @@ def find_function(words: str) -> Any:
     return getattr(import_module(module), name)
 
 
-def made(words: str) -> Any:
-    """Import a command."""
-    return command_of(find_function(words), words, places)
-
-
 def __getattr__(words: str) -> Any:
     """A command as cyclopts looks it up when it is called: an attribute of this module."""
     if words == _COMPLETION:
@@ -108,15 +103,7 @@ def __getattr__(words: str) -> Any:
         return create_install_completion_command(app().install_completion, False)
     if words.startswith("__") or (words not in _OWN and words not in places()):
         raise AttributeError(words)
-    return made(words)
-
-
-def options_of(words: str) -> Mapping[str, CliOption]:
-    """The options of a command by name, of every command for ""; none where there is no such command."""
-    if not words:
-        return EVERYWHERE
-    found: Any = made(words).default_command if words in places() else None
-    return found.declared if found else {}
+    return command_of(find_function(words), words, places)
 
 
 _PANELS = [Group(title, sort_key=i) for i, title in enumerate([*_COMMANDS, "Of other packages", "Options"])]

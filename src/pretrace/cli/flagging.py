@@ -11,26 +11,24 @@ from typing import Annotated, Any
 
 from rich.table import Table
 
+from pretrace.cli import note as say_note
 from pretrace.cli.answer import Reply, plain_table, prose
+from pretrace.cli.opening import opened, with_text_column
 from pretrace.cli.options import RawOptions, output_option
-from pretrace.cli.printing import conclusion, foretold, save_result
+from pretrace.cli.printing import foretold, write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
-from pretrace.cli.streams import note as say_note
-from pretrace.cli.verdicts import opened, with_text_column
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import Source, TextStream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
 from pretrace.jobs.worker import ShardJob, parts_folder
-from pretrace.report.wording import first_of
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
-from pretrace.results.rounding import p_value
 from pretrace.results.run import RUN, SKIPPED_COLUMNS
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
-from pretrace.results.wording import say
+from pretrace.results.wording import first_of, p_value, say
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
@@ -67,19 +65,24 @@ def _finish(
     said, now = command.get("requested_by"), datetime.now(UTC).isoformat(timespec="seconds")
     told = {"requested_by": said} if said else {}
     flagged = replace(flagged, settings={"time": now, **flagged.settings}, statements=told)
-    if not rows.on_disk:
-        few = {UNREADABLE: lambda path: write_lines(path, map(asdict, unread))} if unread else None
-        return save_flagging(flagged, out, beside=few)
-    skipped = ((one.id, one.reason, one.tokens) for one in unscored(rows))
-    beside: dict[str, Write] = {
-        **tables.writers(),
-        "skipped.csv": lambda path: write_csv(path, SKIPPED_COLUMNS, skipped),
-    }
-    listed = rows.place.folder / UNREADABLE
-    if unreadable and listed.exists():
-        beside[UNREADABLE] = lambda path: path.write_bytes(listed.read_bytes())
-    answer = save_flagging(flagged, out, beside=beside)
-    rows.place.remove()
+    beside: dict[str, Write] = {}
+    if rows.on_disk:
+        skipped = ((one.id, one.reason, one.tokens) for one in unscored(rows))
+        beside |= tables.writers()
+        beside["skipped.csv"] = lambda path: write_csv(path, SKIPPED_COLUMNS, skipped)
+        listed = rows.place.folder / UNREADABLE
+        if unreadable and listed.exists():
+            beside[UNREADABLE] = lambda path: path.write_bytes(listed.read_bytes())
+    elif unread:
+        beside[UNREADABLE] = lambda path: write_lines(path, map(asdict, unread))
+    shown: list[Any] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
+    if number := flagged.figures["counts"]["skipped"]:
+        names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], number)
+        place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
+        shown.append(prose(f"Not scored: {number:,}: {names}; all in {place}."))
+    answer = write_verdict(flagged, out, command, *shown, checked=False, beside=beside)
+    if rows.on_disk:
+        rows.place.remove()
     return answer
 
 
@@ -191,16 +194,6 @@ def check_use(settings: FlagSettings, beside: Companions) -> None:
     check_scores(settings.plan, scored, EvaluationSettings())
     if beside.reference_model and "reference" not in settings.plan.uses:
         raise ExpressionError(say("plan.use.none", option="--reference-model", score="ref"))
-
-
-def save_flagging(flagged: Verdict, out: Path, *, beside: Mapping[str, Write] | None = None) -> Reply:
-    """Write a flagging, with files `beside`; what was found, with the exit code that tells a script the outcome."""
-    shown: list[Any] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
-    if unscored := flagged.figures["counts"]["skipped"]:
-        names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], unscored)
-        place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
-        shown.append(prose(f"Not scored: {unscored:,}: {names}; all in {place}."))
-    return save_result(flagged, out, conclusion(flagged, out, *shown, checked=False), beside=beside)
 
 
 def _table(flagged: Verdict) -> Table:

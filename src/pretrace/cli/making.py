@@ -11,11 +11,10 @@ from typing import Annotated, Any
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
+from pretrace.cli import note
 from pretrace.cli.answer import Reply
-from pretrace.cli.options import written_to
-from pretrace.cli.printing import finished
+from pretrace.cli.printing import write_run
 from pretrace.cli.progress import counted, trained, watched
-from pretrace.cli.streams import note
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError
@@ -24,8 +23,8 @@ from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER, PLANTED
-from pretrace.results.rounding import plural
 from pretrace.results.run import RUN
+from pretrace.results.wording import plural
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.provenance import record_tuning
@@ -46,7 +45,9 @@ _Seed = Annotated[ScoreSettings, "seed"]
 def tune(
     source: Source,
     target: Target,
-    out: Annotated[Path, written_to("Folder for the adapter and its card.")],
+    out: Annotated[
+        Path, Option("Folder for the adapter and its card.", panel="", path="out", essential=True)
+    ],
     settings: Annotated[EvaluationSettings, "method"],
     drawn: _Seed,
 ) -> Reply:
@@ -73,7 +74,9 @@ def tune(
 def plant(
     source: Source,
     settings: PlantSettings,
-    out: Annotated[Path, written_to("Folder for the model, labels and card.")],
+    out: Annotated[
+        Path, Option("Folder for the model, labels and card.", panel="", path="out", essential=True)
+    ],
     model: Annotated[
         str,
         Option(
@@ -113,7 +116,7 @@ def plant(
     return Reply(said, statement=first, folder=out, own={"card": record_tuning(made.card)})
 
 
-class Sources:
+class _Sources:
     """The texts of several sources one after the other, as often as they are asked for, streamed: they may be larger
     than memory."""
 
@@ -142,7 +145,7 @@ def count(
             f"a count table is an .npz file: --out {out.with_suffix('.npz')}, found {out.name}."
         )
     check_writable(out, COUNTS)
-    texts = Sources(corpora, columns)
+    texts = _Sources(corpora, columns)
     tokens = open_tokenizer(target.model, **asdict(opening))
     checkpoint = None if "-" in corpora else out.with_name(f".{out.name}.counting")
     with counted() as on_progress:
@@ -180,7 +183,7 @@ def demo(
         model, settings = open_model(str(out / "model")), {"command": "demo", "card": "model/card.json"}
         options = Options(seed=drawn.seed, progress=progress, settings=settings)
         run = evaluate(detect(made.corpus, model, _DEMO_SCORES, options), made.corpus, seed=drawn.seed)
-    answer = finished(run, out / "planted")
+    answer = write_run(run, out / "planted")
     more = f"Try it on your own text: pretrace show 'A sentence of yours.' --model {out / 'model'}"
     return replace(answer, said=[*answer.said, more])
 

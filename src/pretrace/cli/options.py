@@ -5,26 +5,37 @@ A command is a function. A parameter that is a settings dataclass becomes the op
 itself. `Annotated[Target, "model"]` takes the named fields alone, and fields that are keys of one subject are one
 option: `--columns text=body,id=key`. So help, range, name and default of an option stand in one place, and a command
 receives finished settings.
+
+Options may also stand in a TOML file (--config): a table for each command, or flat. What is typed wins:
+
+    model = "smollm2"
+    seed = 3
+
+    [audit]
+    controls = "unpublished.jsonl"
+    placebo = ["older", "oldest"]
+    columns = {text = "body", id = "key"}
 """
 
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import MISSING, Field, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, NewType, get_args, get_origin, get_type_hints
 
 from cyclopts import App, ArgumentCollection, CycloptsError, Group, Parameter, Token, convert
 
-from pretrace.cli.answer import Answered, alone, deliver
-from pretrace.cli.config import options_in
-from pretrace.cli.streams import silenced
-from pretrace.errors import ExpressionError, OutputError, require
+from pretrace.cli import silenced
+from pretrace.cli.answer import Answered, Reply, show
+from pretrace.errors import ExpressionError, OutputError, TextsError, regular, require
 from pretrace.registry import load_plugin, nearest
 from pretrace.settings import LARGEST, Option, check_ranges, join_keys, option, option_of, split_keys
 
@@ -69,8 +80,8 @@ def _paths(value: Any) -> Iterator[Path]:
             continue
 
 
-class RawOptions(dict[str, Any]):
-    """A command that has a parameter of this type is given its options as they were written, None left out."""
+RawOptions = NewType("RawOptions", dict[str, Any])
+"""A command that has a parameter of this type is given its options as they were written, None left out."""
 
 
 class CliOption(NamedTuple):
@@ -128,17 +139,17 @@ class CliOption(NamedTuple):
             wanted = next((words for kind, words in _WORDS.items() if kind in kinds), choice)
             raise ExpressionError(f"{self.flag} is {wanted}, found {written!r}.") from None
 
-    def value(self, given: Any) -> Any:
+    def _value(self, given: Any) -> Any:
         """What settings hold, from what was written."""
         return given if self.option.read is None else self.option.read(given)
 
-    def parameter(self, *, short: bool) -> inspect.Parameter:
+    def _parameter(self, *, short: bool) -> inspect.Parameter:
         """The parameter by which cyclopts knows the option; the `short` help shows essential ones alone."""
         own, hint, default = self.option, self.hint, self._unwritten
         if own.read is not None:
             hint = str
         kinds = (hint, *get_args(hint))
-        help = first_sentence(own.help) if short else own.help + _range(own)
+        help = _first_sentence(own.help) if short else own.help + _range(own)
         metavar = next((word for kind, word in _KINDS.items() if kind in kinds), "TEXT")
         shown = Parameter(
             name=self.flag,
@@ -163,7 +174,7 @@ class CliOption(NamedTuple):
         return "".join(f"\n{name}: {own.help}{_range(own)}" for name, own in named)
 
 
-def first_sentence(text: str) -> str:
+def _first_sentence(text: str) -> str:
     """What stands before the first full stop or semicolon, as a sentence."""
     end = min((at for at in (text.find(". "), text.find("; ")) if at >= 0), default=-1)
     return text if end < 0 else f"{text[:end]}."
@@ -182,41 +193,28 @@ def output_option(default: Any = MISSING, help: str = "", panel: str = "") -> An
     return option(default, help, panel=panel, path="out", essential=True)
 
 
-def written_to(help: str) -> Option:
-    """How a parameter that is what is written stands in the short help."""
-    return Option(help, panel="", path="out", essential=True)
-
-
 # What every command takes.
 
 
-_EVERY = "Every command"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Everywhere:
-    """The options of every command."""
-
-    plugin: tuple[Path, ...] = option(
-        (),
+_EVERY: Mapping[str, tuple[str, Any, Any]] = {
+    "plugin": (
         "A Python file that adds scores, corpora or models; give it more than once for several.",
-        panel=_EVERY,
-        path="in",
-    )
-    json: bool = option(
-        False, "Print the answer as one JSON document on standard output, and nothing else.", panel=_EVERY
-    )
-    quiet: bool = option(
-        False, "No progress and no notes on standard error; errors are still said.", panel=_EVERY
-    )
-    config: Path | None = option(
-        None,
+        *(tuple[Path, ...], ()),
+    ),
+    "json": ("Print the answer as one JSON document on standard output, and nothing else.", bool, False),
+    "quiet": ("No progress and no notes on standard error; errors are still said.", bool, False),
+    "config": (
         "A TOML file with options by their names: a table for each command, or flat. What is given here wins.",
-        panel=_EVERY,
-        path="in",
+        *(Path | None, None),
+    ),
+}
+EVERYWHERE = {
+    name: CliOption(
+        name, Option(help, panel="Every command", path="" if hint is bool else "in"), hint, default
     )
-
-
+    for name, (help, hint, default) in _EVERY.items()
+}
+"""The options of every command, by name."""
 HELP_FLAGS = ["--help", "-h", "--help-all"]
 WITHOUT_PLUGINS = ("runs report", "demo", "serve", "cache info", "cache clear")
 """Commands that take no --plugin."""
@@ -231,7 +229,7 @@ def command_of(
     """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes
     back. Files named by --plugin are imported before any settings are made. `words` are what is typed, `tables` the
     commands that a file of options may have tables for."""
-    declared = declare_options(function)
+    declared = _declare(function)
     every = {
         name: leaf for name, leaf in EVERYWHERE.items() if name != "plugin" or words not in WITHOUT_PLUGINS
     }
@@ -239,7 +237,7 @@ def command_of(
     asked = not set(HELP_FLAGS[:2]).isdisjoint(typed) and HELP_FLAGS[2] not in typed
     short = asked and any(leaf.option.essential for leaf in declared.values())
     shown = [leaf for leaf in (declared | every).values() if leaf.option.essential or not short]
-    parameters = sorted((leaf.parameter(short=short) for leaf in shown), key=lambda one: one.kind)
+    parameters = sorted((leaf._parameter(short=short) for leaf in shown), key=lambda one: one.kind)
     signature = inspect.Signature(parameters)
 
     def run(*positional: Any, **named: Any) -> int:
@@ -250,9 +248,15 @@ def command_of(
             load_plugin(path)
         as_json = given.get("json", False)
         with silenced(given.get("quiet", False)), progress.command(words):
-            with alone(as_json):
+            # what is printed meanwhile goes to standard error where standard output is the JSON document's
+            with redirect_stdout(sys.stderr) if as_json else nullcontext():
                 answer = function(**arguments_of(function, given))
-            return deliver(answer, words, as_json=as_json)
+            reply = answer if isinstance(answer, Reply) else Reply(code=answer or 0)
+            if as_json:  # in ASCII, which every console has
+                print(json.dumps(reply.document(words), allow_nan=False, indent=1))
+            else:
+                show(reply.said)
+            return reply.code
 
     run.__signature__ = signature  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in parameters}
@@ -282,7 +286,7 @@ def _fill(
         return
     others = {name: leaf for name, leaf in declared.items() if name != "config"}
     top = {command, *(words.split()[0] for words in tables())}
-    written = options_in(Path(named[-1]), command, others, top)
+    written = _read_file(Path(named[-1]), command, others, top)
     for one in (one for one in arguments if one.field_info.name in written):
         name, given = (
             one.field_info.name,
@@ -296,7 +300,49 @@ def _fill(
             one.tokens.append(Token(keyword=one.name, value=value, source=named[-1], index=len(one.tokens)))
 
 
-def declare_options(function: Callable[..., Answered]) -> dict[str, CliOption]:
+def _read_file(
+    path: Path, command: str, declared: Mapping[str, CliOption], tables: Collection[str]
+) -> dict[str, list[str]]:
+    """Read what the file gives for the options of a command, by their names, each as words that could be
+    typed. TextsError where it cannot be read, ExpressionError for a name that is neither an option nor one of the
+    `tables` that a file may have."""
+    import tomllib  # most commands are given no file
+
+    try:
+        written: Any = tomllib.loads(regular(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise TextsError(f"--config {path} cannot be read as TOML: {reason}.") from None
+    own = written
+    for word in command.split():
+        own = own.get(word, {})
+        require(isinstance(own, dict), f"{path}: {word!r} is a command, so it is a table: [{command}].")
+    flat = {
+        name: value for name, value in written.items() if not (isinstance(value, dict) and name in tables)
+    }
+    known, found = {*(one.replace("_", "-") for one in declared), *tables}, {}
+    for name, value in {**flat, **own}.items():
+        option = name.replace("-", "_")
+        require(option in declared, f"{path}: there is no option or table {name!r}{nearest(name, known)}")
+        leaf = declared[option]
+        several = get_origin(leaf.hint) is tuple
+        is_one = not isinstance(value, dict | list) or (leaf.keys if isinstance(value, dict) else several)
+        require(bool(is_one), f"{path}: {name} takes one value, found {value!r}.")
+        several = several and isinstance(value, list) and not leaf.option.read
+        found[option] = [*map(_typed, value)] if several else [_typed(value)]
+    return found
+
+
+def _typed(value: Any) -> str:
+    """A value as it is typed: commas part a list."""
+    if isinstance(value, dict):
+        return join_keys({name: _typed(one) for name, one in value.items()})
+    if isinstance(value, list):
+        return ",".join(map(_typed, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _declare(function: Callable[..., Answered]) -> dict[str, CliOption]:
     """The options of a command by name, without those of every command."""
     hints, found = get_type_hints(function, include_extras=True), dict[str, CliOption]()
     for name, parameter in inspect.signature(function).parameters.items():
@@ -329,7 +375,7 @@ def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
 def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a command with these options, by their names in Python; the others are as if nobody had typed
     them, and a chat template is that of the model in question. OutputError as from `_check_outputs`."""
-    declared = declare_options(function)
+    declared = _declare(function)
     given = {name: leaf._unwritten for name, leaf in declared.items()} | dict(options)
     leaves = {name: leaf for name, leaf in EVERYWHERE.items() if leaf.option.path and name in given}
     written: dict[str, Any] = {name: given[name] for name in leaves}
@@ -358,12 +404,12 @@ def _build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Ma
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = _split_annotated(hint)
     if not is_dataclass(kind) or not isinstance(kind, type):
-        return declared[name].value(given[name])
+        return declared[name]._value(given[name])
     built = kind(
         **{
             one.name: _build_argument(one.name, inner, given, declared)
             if described is None
-            else declared[_name(one.name, described)].value(given[_name(one.name, described)])
+            else declared[_name(one.name, described)]._value(given[_name(one.name, described)])
             for one, described, inner in _fields(kind, extras)
         }
     )
@@ -401,6 +447,4 @@ def _recorded(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-EVERYWHERE = {leaf.name: leaf for leaf in _options_in("every", Everywhere, MISSING)}
-"""The options of every command, by name."""
 _NOT_RECORDED = ("json", "quiet", "config")

@@ -1,37 +1,23 @@
-"""What the commands print to standard output, plain enough to read without colour; `show`, `report` and `list`."""
+"""What commands found: written to its folder, and said on standard output, plain enough to read without colour."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.table import Table
 
-from pretrace.backends import known_backends, open_model
-from pretrace.baselines.classifiers import classifiers
 from pretrace.cli.answer import CANNOT_ANSWER, Reply, plain_table, prose
-from pretrace.corpora import known_corpora
-from pretrace.corpora.documents import standard_input
-from pretrace.errors import TextsError
-from pretrace.registry import Registry
-from pretrace.report.heat import ShownHeat
 from pretrace.report.tables import NAMES
-from pretrace.report.wording import bracketed, duration, first_of, percent, plural
 from pretrace.results.verdicts import EXIT_CODES, kind_of_test
-from pretrace.runs import REPORT, render, save
-from pretrace.scores import scores
-from pretrace.scoring.detect import heat_of
-from pretrace.scoring.evidence import open_store, trace
-from pretrace.scoring.settings import Target
-from pretrace.settings import Option
-from pretrace.tuning.plan import methods
-from pretrace.types import Outcome, Quantity, Run, Text, Verdict
+from pretrace.results.wording import bracketed, duration, first_of, percent, plural
+from pretrace.runs import REPORT, save
+from pretrace.types import Outcome, Run, Verdict
 from pretrace.verdicts.advise import foresee
-from pretrace.verdicts.audit.settings import PROCEDURES
+from pretrace.verdicts.audit.data import AuditPlan
 
 if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload
@@ -39,51 +25,40 @@ if TYPE_CHECKING:
 
 
 _PREVIEW, _COLUMNS = 10, 4
-
-
-def save_result(result: Run | Verdict, folder: Path, said: Sequence[RenderableType], **more: Any) -> Reply:
-    """Write a result to its folder (`runs.save`, with `more`); the answer has its JSON part (`result`), and the figures
-    that matter most (`figures`)."""
-    content = save(result, folder, **more)
-    common: dict[str, Any] = {"said": said, "folder": folder, "report": folder / REPORT}
-    if isinstance(result, Run):
-        figures: dict[str, Any] = {"counts": content["counts"]}
-        statement = f"Texts scored: {content['counts']['texts']:,}."
-        if found := result.evaluation:
-            rows = [{name: getattr(row, name) for name in _MEASURED} for row in found.rows]
-            figures |= {"rows": rows, "findings": found.findings}
-            statement = found.findings[0]
-        own = {"kind": "run", "figures": figures, "result": content}
-        return Reply(**common, statement=statement, own=own)
-    main = {name: content[name] for name in _FIGURES if content.get(name) is not None}
-    kind = kind_of_test(result.test).name
-    return Reply(
-        **common,
-        outcome=result.outcome,
-        code=content["exit_code"],
-        statement=result.statement,
-        verdict=result,
-        own={"kind": kind, "figures": {**main, **content["figures"]}, "result": content},
-    )
-
-
 _FIGURES = ("level", "p", "effect", "units", "unit")
 _MEASURED = ("name", "kind", "auc", "tpr", "accuracy", "texts")
 
 
-def finished(run: Run, out: Path, **more: Any) -> Reply:
-    """Write a run, with `more` files; what it found and where it lies."""
-    found = run.evaluation.findings if run.evaluation else ()
-    table = measured(run) if run.evaluation else preview(run)
-    told = map(prose, (*(f"- {one}" for one in found), *losses(run)))
-    return save_result(run, out, [table, *told, f"Report: {out / REPORT}"], **more)
+def write_run(run: Run, out: Path, **more: Any) -> Reply:
+    """Write a run, with `more` files; what it found and where it lies. The answer has its JSON part (`result`), and the
+    figures that matter most (`figures`)."""
+    found = run.evaluation
+    table, findings = (measured(run), found.findings) if found else (_preview(run), ())
+    content = save(run, out, **more)
+    figures: dict[str, Any] = {"counts": content["counts"]}
+    if found:
+        rows = [{name: getattr(row, name) for name in _MEASURED} for row in found.rows]
+        figures |= {"rows": rows, "findings": findings}
+    told = map(prose, (*(f"- {one}" for one in findings), *_losses(run)))
+    return Reply(
+        [table, *told, f"Report: {out / REPORT}"],
+        statement=findings[0] if found else f"Texts scored: {content['counts']['texts']:,}.",
+        folder=out,
+        report=out / REPORT,
+        own={"kind": "run", "figures": figures, "result": content},
+    )
 
 
-def conclusion(
-    found: Verdict, out: Path, *shown: RenderableType, checked: bool = True
-) -> list[RenderableType]:
-    """What a test found: the statement, its reasons, what else is `shown`, the checks if they are to be listed, what
-    would help, and where the report lies."""
+def write_verdict(
+    found: Verdict,
+    out: Path,
+    given: Mapping[str, Any],
+    *shown: RenderableType,
+    checked: bool = True,
+    **more: Any,
+) -> Reply:
+    """Write a verdict, with the options that were `given` and `more` files; what the test found: the statement, its
+    reasons, what else is `shown`, the checks if they are to be listed, what would help, and where the report lies."""
     reasons = [f"- {one}" for one in (*found.reasons, *(_effects(found) if checked else ()))]
     listed = reasons if found.test == "scan" else map(prose, reasons)  # a search may name a file
     said: list[RenderableType] = [prose(found.statement, "bold"), *listed, *shown]
@@ -92,7 +67,25 @@ def conclusion(
         table.columns[1].no_wrap = True
         said.append(table)
     said += map(prose, found.register[:1] if checked else ())
-    return [*said, f"Report: {out / REPORT}", *closing(found)]
+    said += [f"Report: {out / REPORT}", *closing(found)]
+    content = save(with_command(found, given), out, **more)
+    main = {name: content[name] for name in _FIGURES if content.get(name) is not None}
+    kind, figures = kind_of_test(found.test).name, {**main, **content["figures"]}
+    return Reply(
+        said,
+        outcome=found.outcome,
+        code=content["exit_code"],
+        statement=found.statement,
+        folder=out,
+        report=out / REPORT,
+        verdict=found,
+        own={"kind": kind, "figures": figures, "result": content},
+    )
+
+
+def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:
+    """The verdict with the options that its command was given."""
+    return replace(verdict, settings={**verdict.settings, "command": dict(given)})
 
 
 def closing(found: Verdict) -> Iterator[str]:
@@ -135,7 +128,7 @@ def measured(run: Run) -> Table:
     return plain_table("score", numbers=figures, rows=rows, title=prose(title))
 
 
-def preview(run: Run) -> Table:
+def _preview(run: Run) -> Table:
     """The texts that are the highest in the first score, with the first of their scores."""
     names, rows = run.scores[:_COLUMNS], []
     for i in (-run.matrix[:, 0]).argsort(kind="stable")[:_PREVIEW]:
@@ -150,7 +143,7 @@ def preview(run: Run) -> Table:
     return table
 
 
-def losses(run: Run) -> Iterator[str]:
+def _losses(run: Run) -> Iterator[str]:
     """Lines on what was not scored and what was cut, so that nothing is lost in silence."""
     whole = run.whole
     if number := whole.skipped if whole else len(run.skipped):
@@ -176,52 +169,6 @@ def losses(run: Run) -> Iterator[str]:
 
 def _texts_of(run: Run) -> int:
     return run.whole.texts if run.whole else len(run.ids)
-
-
-def show(
-    text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
-) -> Reply:
-    """Print a text's tokens coloured by how surprising each was to the model."""
-
-    content = standard_input().read().decode("utf-8", "replace") if text == "-" else text
-    if not content.strip():
-        raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
-    backend = open_model(target.model, **asdict(target.opening))
-    one = trace(backend, [content], Quantity.LOGP, store=open_store(None))[0]
-    heat = heat_of(Text("text", content), one, backend, limit=None)
-    tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
-    own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}
-    return Reply([ShownHeat(heat)], own=own)
-
-
-def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:
-    """Render RUN/report.html again from the run's tables, without a model."""
-
-    page = render(run)
-    return Reply([f"Report: {page}"], folder=run, report=page)
-
-
-def list_() -> Reply:
-    """List scores, corpora and what --model takes."""
-
-    def summaries(registry: Registry[Any]) -> dict[str, str]:
-        return {registry.signature(name): registry.summary(name) for name in registry}
-
-    kinds: dict[str, Mapping[str, str]] = {
-        "Scores (higher = more likely a member)": summaries(scores),
-        "Corpora": summaries(known_corpora()),
-        "Tuning methods (--method)": summaries(methods),
-        "Procedures of an audit (--procedure)": PROCEDURES,
-        "Classifiers of texts (--classifiers)": summaries(classifiers),
-        "Models (--model)": known_backends(),
-    }
-    said: list[RenderableType] = []
-    for title, rows in kinds.items():
-        said.append(title)
-        for name, line in rows.items():
-            said += [Padding(prose(name), (0, 0, 0, 2)), Padding(prose(line), (0, 0, 0, 6))]
-        said.append("")
-    return Reply(said, own={"lists": kinds})
 
 
 # What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.

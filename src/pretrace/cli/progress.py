@@ -3,49 +3,47 @@ whatever runs it takes it for dead, and the progress file. With --quiet nothing 
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import TypeVar
 
 from rich.console import RenderableType
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
+from pretrace.cli import VARIABLE, quiet, said_at, say, write_progress
 from pretrace.cli.answer import printer, prose
-from pretrace.cli.streams import EVERY, note_share, progress_file, quiet, said_at, say
-from pretrace.report.wording import duration
+from pretrace.results.wording import duration
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch
 from pretrace.tuning.plan import OnStep, TrainingStep
 
 LINE_SECONDS = 30.0
 """The time between two lines where there is no terminal."""
+EVERY = 0.5
+"""Seconds between two looks at how far the command is."""
 
 
 class Activity:
-    """Something that a command does: `what`, and `line` with how far it is, "" where nothing is known."""
+    """Something that a command does: `what`, and `line` with how far it is, such as "counting · 1,200 texts", "" where
+    nothing is known."""
 
     def __init__(
         self, what: str, line: Callable[[], str] = lambda: "", clock: Clock = time.monotonic
     ) -> None:
-        self.what, self.clock, self.since, self._line = what, clock, clock(), line
-
-    def line(self) -> str:
-        """How far it is, such as "counting · 1,200 texts"."""
-        return self._line()
+        self.what, self.line, self.clock, self.since = what, line, clock, clock()
 
 
-class Passes(Activity, Progress):
+class Passes(Progress):
     """Passes over texts, a stage of the job; what came from the cache counts neither for speed nor for time left."""
 
     def __init__(self, what: str, outlook: TimeEstimate) -> None:
-        Activity.__init__(self, what)
-        Progress.__init__(self)
-        self.outlook = outlook
+        super().__init__()
+        self.what, self.outlook = what, outlook
 
     def weigh(self, texts: int, work: float) -> None:
         self.outlook.waited()
@@ -110,7 +108,7 @@ def watched(what: str, after: float = REPORT) -> Iterator[Progress]:
     """Show passes over texts; so many seconds of other work come `after` them."""
     stages = Stages()
     stages.plan([Stage(what, 0.0)], after)
-    with stages.passes(what) as passes, shown(passes):
+    with stages.passes(what) as passes, shown(Activity(what, passes.line)):
         yield passes
 
 
@@ -162,7 +160,6 @@ _jobs: list[TimeEstimate] = []
 """How long the commands that run still take: `ask` runs another."""
 _bars: list[Live] = []
 """What stands on the terminal."""
-Shown = TypeVar("Shown", bound=Activity)
 
 
 def job() -> TimeEstimate:
@@ -171,7 +168,7 @@ def job() -> TimeEstimate:
 
 
 @contextmanager
-def shown(activity: Shown, *, bar: bool = True) -> Iterator[Shown]:
+def shown(activity: Activity, *, bar: bool = True) -> Iterator[Activity]:
     """Show an activity while the context lasts: in the line, the progress file, and with a `bar` on a terminal."""
     _doing.append(activity)
     _write_share()
@@ -238,12 +235,12 @@ def _look(clock: Clock = time.monotonic) -> None:
 
 
 def _write_share() -> None:
-    if not _jobs or progress_file() is None:
+    if not _jobs or not os.environ.get(VARIABLE):
         return
     outlook = _jobs[-1]
     # every command that takes long begins with its texts, and ends with its result
     otherwise = "reading the texts" if not outlook.begun else ""
-    note_share(outlook.done, outlook.left(), _doing[-1].what if len(_doing) > 1 else otherwise)
+    write_progress(outlook.done, outlook.left(), _doing[-1].what if len(_doing) > 1 else otherwise)
 
 
 @contextmanager

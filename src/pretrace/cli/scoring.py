@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pretrace.cli.answer import Answered, Reply
-from pretrace.cli.options import RawOptions, output_option
-from pretrace.cli.printing import finished, foretold
+from pretrace.cli.opening import opened
+from pretrace.cli.options import RawOptions
+from pretrace.cli.printing import foretold, write_run
 from pretrace.cli.progress import doing, trained, watched
-from pretrace.cli.verdicts import opened
 from pretrace.corpora import TextStream, open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.corpora.reading import Unreadable
@@ -36,6 +36,7 @@ from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
 from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import RUN as RUN_PANEL
+from pretrace.settings import Option
 from pretrace.tuning.plan import methods
 from pretrace.types import Corpus
 
@@ -56,12 +57,6 @@ class TextsToScore:
     corpus: Corpus | None = None
     found: Survey | None = None
     size: int = shards.SHARD
-
-    @property
-    def survey(self) -> Survey:
-        """What a first reading found of texts in shards."""
-        assert self.found is not None
-        return self.found
 
     @property
     def unreadable(self) -> int:
@@ -130,11 +125,12 @@ class TextsToScore:
             "skip_unreadable": self.how.skip_unreadable,
             **self.kept,
         }
-        job = opened.over(self.stream, self.survey, source=source, evaluation=self.evaluation)
+        assert self.found is not None  # a first reading of texts in shards
+        job = opened.over(self.stream, self.found, source=source, evaluation=self.evaluation)
         with explained(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
         job.save(self.folder)  # first: by it the folder is known as one of parts
-        write_unreadable(self.unread, self.folder)
+        _write_unreadable(self.unread, self.folder)
         return job
 
 
@@ -160,7 +156,7 @@ def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextS
     return labelled
 
 
-def write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:
+def _write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:
     """List the records that were not read in a folder, where there are any."""
     if unread:
         write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
@@ -186,8 +182,8 @@ def finish_run(
     if evaluation is not None:
         run = replace(run, evaluation=measure(rows, stream, seed=seed, **evaluation))
     if not rows.on_disk:
-        return finished(run, out, beside=lambda folder: write_unreadable(unread, folder))
-    answer = finished(run, out, beside=lambda folder: rows.write(folder, run))
+        return write_run(run, out, beside=lambda folder: _write_unreadable(unread, folder))
+    answer = write_run(run, out, beside=lambda folder: rows.write(folder, run))
     rows.place.remove()
     return answer
 
@@ -196,24 +192,29 @@ _NOT_RECORDED = {"out", "shard", "parts", "dry_run", "ray"}
 """Options that differ between commands that make the same run."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreInputs:
-    """By whom texts are scored, and where the run goes."""
-
-    job: JobSettings
-    engine: EngineSettings
-    out: Path = output_option(
-        help="Folder for run.json, scores.parquet, scores.csv, skipped.csv and report.html; a run that is "
-        "already there is replaced.",
+_Out = Annotated[
+    Path,
+    Option(
+        "Folder for run.json, scores.parquet, scores.csv, skipped.csv and report.html; a run that is already there is "
+        "replaced.",
         panel=RUN_PANEL,
-    )
+        path="out",
+        essential=True,
+    ),
+]
 
 
 def score(
-    source: Source, target: Target, settings: ScoreSettings, inputs: ScoreInputs, given: RawOptions
+    source: Source,
+    target: Target,
+    settings: ScoreSettings,
+    job: JobSettings,
+    engine: EngineSettings,
+    out: _Out,
+    given: RawOptions,
 ) -> Answered:
     """Score texts: one row a text, one column a score, higher = more member-like."""
-    return _ScoreCommand(source, target, settings, None, inputs, given).run()
+    return _ScoreCommand(source, target, settings, None, job, engine, out, given).run()
 
 
 def evaluate(
@@ -221,11 +222,13 @@ def evaluate(
     target: Target,
     settings: ScoreSettings,
     evaluation: EvaluationSettings,
-    inputs: ScoreInputs,
+    job: JobSettings,
+    engine: EngineSettings,
+    out: _Out,
     given: RawOptions,
 ) -> Answered:
     """Score labelled texts and measure: AUC, TPR at 5% FPR, accuracy, intervals, and the controls beside them."""
-    return _ScoreCommand(source, target, settings, evaluation, inputs, given).run()
+    return _ScoreCommand(source, target, settings, evaluation, job, engine, out, given).run()
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,21 +239,23 @@ class _ScoreCommand:
     target: Target
     settings: ScoreSettings
     evaluation: EvaluationSettings | None
-    inputs: ScoreInputs
+    job: JobSettings
+    engine: EngineSettings
+    out: Path
     given: RawOptions
 
     def run(self) -> Answered:
         """Do it; a PretraceError as early as a mistake can be known."""
-        settings, engine, labelled = self.settings, self.inputs.engine, self.evaluation is not None
+        settings, engine, labelled = self.settings, self.engine, self.evaluation is not None
         plan = ScorePlan.parse(settings.scores)
-        method = methods.make(self.how.method)
-        check_use(plan, settings, self.how)
+        method = methods.make(self._how.method)
+        check_use(plan, settings, self._how)
         plan.check_servers(self._wanted.roles)
-        check_writable(self.inputs.out, RUN)
+        check_writable(self.out, RUN)
         stream = self._stream()
         unread: list[Unreadable] = []
-        whole = self.how.tune_share or self.how.reference_share
-        divided = divided_by(self.inputs.job, engine)
+        whole = self._how.tune_share or self._how.reference_share
+        divided = divided_by(self.job, engine)
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
@@ -259,9 +264,9 @@ class _ScoreCommand:
         texts = TextsToScore(
             stream=stream,
             source=self.source,
-            how=self.inputs.job,
-            out=self.inputs.out,
-            kept={"labels": lasting(str(self.how.labels))} if self.how.labels else {},
+            how=self.job,
+            out=self.out,
+            kept={"labels": lasting(str(self._how.labels))} if self._how.labels else {},
             evaluation=measuring,
             unread=unread,
             corpus=corpus,
@@ -284,7 +289,7 @@ class _ScoreCommand:
             texts = replace(texts, corpus=parts.test, stream=TextStream.of(parts.test))
         models = opened(self._wanted)
         if settings.dry_run:
-            mine = texts.corpora(self.inputs.job.turn)
+            mine = texts.corpora(self.job.turn)
             return foretold(workload(mine, models, plan, labelled=parts.reference, cache=settings.cache))
         with trained() as on_step:
             models = with_texts(models, self._wanted, parts, method, seed=settings.seed, on_step=on_step)
@@ -293,12 +298,10 @@ class _ScoreCommand:
         return scored if isinstance(scored, Reply) else self._finish(scored, texts)
 
     def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
-        return finish_run(
-            rows, texts.stream, self.inputs.out, texts.evaluation, texts.unread, texts.unreadable
-        )
+        return finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, texts.unreadable)
 
     def _stream(self) -> TextStream:
-        skip, found = self.inputs.job.skip_unreadable, self.how.labels
+        skip, found = self.job.skip_unreadable, self._how.labels
         if found is None:
             return self.source.stream(skip_unreadable=skip)
         if self.source.columns.label:
@@ -306,13 +309,13 @@ class _ScoreCommand:
         return label_source(self.source, found, skip_unreadable=skip)
 
     @property
-    def how(self) -> EvaluationSettings:
+    def _how(self) -> EvaluationSettings:
         """How an evaluation is made, or would be."""
         return self.evaluation or EvaluationSettings()
 
     @property
     def _wanted(self) -> ModelsSettings:
-        placebos = [self.how.placebo]
+        placebos = [self._how.placebo]
         return ModelsSettings(target=self.target, companions=self.settings.companions, placebos=placebos)
 
     def _reference(self) -> Corpus | None:
@@ -334,11 +337,11 @@ class _ScoreCommand:
 
     @property
     def _shares(self) -> dict[str, float]:
-        return {"tuning": self.how.tune_share, "reference": self.how.reference_share}
+        return {"tuning": self._how.tune_share, "reference": self._how.reference_share}
 
     def _options(self, parts: CorpusParts, corpus: Corpus | None = None) -> Options:
         """How texts are scored, with what run.json says of the command."""
-        settings, opening, labels = self.settings, asdict(self.target.opening), self.how.labels
+        settings, opening, labels = self.settings, asdict(self.target.opening), self._how.labels
         record: dict[str, Any] = {
             "command": "evaluate" if self.evaluation else "score",
             "scores": settings.scores,

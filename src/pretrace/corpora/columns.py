@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.errors import ExpressionError, TextsError, require
-from pretrace.results import rounding
+from pretrace.results import wording
 from pretrace.results.wording import say
 from pretrace.settings import COLUMNS, READING, TEXTS, option
 
@@ -221,7 +221,7 @@ def cell_of(value: object) -> str:
 
 def listed(names: Collection[str]) -> str:
     """Column names as a message shows them: the first dozen, and how many more there are."""
-    return rounding.listed([*names], 12) or "no columns"
+    return wording.listed([*names], 12) or "no columns"
 
 
 def name_of(value: object) -> str:

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, mended, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
-from pretrace.results.rounding import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 from pretrace.types import Text
 
 

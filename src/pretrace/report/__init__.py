@@ -1,1 +1,2 @@
-"""Results as pages: `run`, `audit` and `flags` each have `render` and `write`; `heat` colours a text's tokens."""
+"""Results as pages: `run` and `verdict` make them, `audit` and `flags` have what these tests show of their own, `heat`
+colours a text's tokens."""

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, verdict, wording
-from pretrace.report import verdict_plots as plots
-from pretrace.report.frame import Section, section
-from pretrace.report.verdict_plots import TestFigure
-from pretrace.report.wording import plural
-from pretrace.results.wording import say, sentences_of
+from pretrace.report import verdict
+from pretrace.report.figures import TestFigure, draw_dots
+from pretrace.report.frame import Section, mapping, of_model, section
+from pretrace.results import wording
+from pretrace.results.wording import plural, say, sentences_of
 from pretrace.types import Pair, Power, Verdict
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, AuditFigures, documents_of, figures_of, pairs_of
@@ -32,7 +31,7 @@ def _part(
     """A section of what an audit recorded, where something was `found`."""
 
     def values(audit: Verdict) -> dict[str, Any] | None:
-        own, rejected = figures_of(audit), facts.rejected(audit)
+        own, rejected = figures_of(audit), verdict.rejected(audit)
         if not found(own):
             return None
         return {
@@ -79,7 +78,7 @@ class AuditPage(verdict.TestPage):
         _part("What this audit cannot say", "limits"),
         _part("The plan", "plan", lambda own: own.plan, appendix=True),
         _part("The texts without the model", "gap", lambda own: own.gaps, appendix=True),
-        *(_generated, verdict.repeating, advice.of_verdict),
+        *(_generated, verdict.repeating, verdict.other_tests),
     )
 
     @classmethod
@@ -109,7 +108,7 @@ class AuditPage(verdict.TestPage):
             "other": base if tuned else compared,
             "tuned": tuned,
             "told_apart": apart,
-            "sensitivity": own.sensitivity if facts.rejected(audit) and shows_test else None,
+            "sensitivity": own.sensitivity if verdict.rejected(audit) and shows_test else None,
             "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
             "seen": cls.exposures(audit),
         }
@@ -121,9 +120,9 @@ class AuditPage(verdict.TestPage):
     @classmethod
     def identify(cls, audit: Verdict, models: Mapping[str, Any]) -> Iterator[verdict.IdentityRow]:
         own, grades = figures_of(audit), sentences_of("report.grades")
-        yield verdict.identify_model("Model in question", audit.model, facts.of_model(audit, "target"))
+        yield verdict.identify_model("Model in question", audit.model, of_model(audit, "target"))
         used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
-        found = [facts.mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
+        found = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
         for placebo in used:
             recorded = next((one for one in found if one.get("name") == placebo.name), {})
             facts_of = {**placebo.facts, **recorded}
@@ -154,7 +153,7 @@ class AuditPage(verdict.TestPage):
             return None
         sides = {side: one for side, one in found.items() if len(one[1])}
         label, ends = _axis(own)
-        figure, titles, each = plots.draw_dots(sides, label, ends, middle="no sign of training")
+        figure, titles, each = draw_dots(sides, label, ends, middle="no sign of training")
         dot = say(f"report.drawn.{'dot' if each == 1 else 'dots'}", unit="document", each=each)
         if own.design != "placebos":
             caption = say("report.drawn.sides", dot=dot)

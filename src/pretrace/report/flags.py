@@ -9,14 +9,12 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from pretrace.registry import test_pages
-from pretrace.report import advice, verdict, wording
+from pretrace.report import verdict
+from pretrace.report.figures import CHANCE, INK, MEMBER, WIDTH, TestFigure, canvas, hide_height
 from pretrace.report.frame import section
-from pretrace.report.plots import CHANCE
-from pretrace.report.svg import canvas, hide_height
-from pretrace.report.verdict_plots import HELD, SIGN, WIDTH, TestFigure
-from pretrace.report.wording import named, plural
+from pretrace.results import wording
 from pretrace.results.run import score_bars
-from pretrace.results.wording import say, sentences_of
+from pretrace.results.wording import named, plural, say, sentences_of
 from pretrace.types import Verdict
 from pretrace.verdicts.flag.flag import expected, set_test, tried, whole
 
@@ -73,7 +71,7 @@ class FlagPage(verdict.TestPage):
     every = (
         *(_test_of_flagging, _texts, verdict.checked),
         section("What this cannot say", "limits", "flags/limits.html")(_numbers),
-        *(verdict.repeating, advice.of_verdict),
+        *(verdict.repeating, verdict.other_tests),
     )
 
     @classmethod
@@ -119,8 +117,8 @@ class FlagPage(verdict.TestPage):
             every, dark = (np.divide(bars[one], texts) for one in ("every", "flagged"))
             known = np.divide(bars["known"], others)
             axes.stairs(every, edges, fill=True, color=_OTHER)
-            axes.stairs(dark, edges, fill=True, color=SIGN)
-            axes.stairs(-known, edges, color=HELD, linewidth=1.1)
+            axes.stairs(dark, edges, fill=True, color=MEMBER)
+            axes.stairs(-known, edges, color=INK, linewidth=1.1)
             axes.axhline(0, color=CHANCE, linewidth=0.8)
             top = max(float(every.max()), float(known.max())) * 1.25
             axes.set_ylim(-top, top)
@@ -129,7 +127,7 @@ class FlagPage(verdict.TestPage):
             # documents have no line of their texts
             if least is not None and flagged.units == counts["texts"]:
                 place = float(np.clip(least, low, high))
-                axes.plot([place, place], [-top, top], color=HELD, linewidth=0.9, dashes=(2, 1.6))
+                axes.plot([place, place], [-top, top], color=INK, linewidth=0.9, dashes=(2, 1.6))
                 right = place < low + 0.75 * (high - low)
                 words = "  flagged from here on" if right else "flagged from here on  "
                 axes.text(place, top, words, ha="left" if right else "right", va="top", fontsize=9)

@@ -1,20 +1,24 @@
-"""What every report is made of: sections, and templates that escape what strangers wrote and show what hides."""
+"""What every report is made of: sections, rows of what a result recorded, and templates that escape what strangers
+wrote and show what hides."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from pretrace.backends.serving.address import called
 from pretrace.errors import shown
-from pretrace.report import facts, heat, wording
-from pretrace.report.wording import named, shortened
+from pretrace.report import heat
+from pretrace.results import wording
+from pretrace.results.wording import named, shortened
+from pretrace.types import Run, Verdict
 
 Result = TypeVar("Result")
 
@@ -58,6 +62,11 @@ def section(
     return of_values
 
 
+Pages = tuple[Callable[[str], str], Callable[[str], str] | None]
+"""What makes the report of the hash of a result ("" for one that is not in a folder), and its appendix as a document of
+its own, for paper; None without one."""
+
+
 def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
     """The sections that have something to say on a result, in their order."""
     made: list[Section] = []
@@ -67,31 +76,21 @@ def speaking(sections: Sections[Result], result: Result) -> tuple[Section, ...]:
     return tuple(made)
 
 
-@dataclass(frozen=True, slots=True)
-class ReportPage(Generic[Result]):
-    """How a kind of result is shown as one HTML document: heading, sections in order, and a template's values."""
+def make_pages(
+    title: str,
+    sections: Sequence[Section],
+    values: Callable[[], Mapping[str, Any]],
+    template: str = "first_page.html",
+) -> Pages:
+    """Make the pages of a result. By default the report is a first page for everybody (the value `first`) and a
+    technical part of `sections`; its `values` are asked for when it is rendered."""
+    folded = [one for one in sections if one.appendix]
 
-    heading: Callable[[Result], str]
-    sections: Sections[Result]
-    values: Callable[[Result], Mapping[str, Any]]
-    template: str = "first_page.html"
-    """By default a first page for everybody (the value `first`) and a technical part."""
+    def render(template: str, sections: Sequence[Section], values: Mapping[str, Any], seal: str) -> str:
+        return str(fill(template, {**values, "title": title, "sections": sections, "seal": seal}))
 
-    def render(self, result: Result, *, seal: str = "") -> str:
-        """Render the whole report; `seal` is the hash of the result, "" for one that is not in a folder."""
-        return self.pages(result)[0](seal)
-
-    def pages(self, result: Result) -> tuple[Callable[[str], str], Callable[[str], str] | None]:
-        """What makes the report of a seal, and the appendix as a document of its own, for paper; None without one."""
-        made = speaking(self.sections, result)
-        folded = [one for one in made if one.appendix]
-
-        def render(template: str, sections: Sequence[Section], values: Mapping[str, Any], seal: str) -> str:
-            own = {"title": self.heading(result), "sections": sections, "seal": seal}
-            return str(fill(template, {**values, **own}))
-
-        appendix = functools.partial(render, "appendix.html", folded, {}) if folded else None
-        return lambda seal: render(self.template, made, self.values(result), seal), appendix
+    appendix = functools.partial(render, "appendix.html", folded, {}) if folded else None
+    return lambda seal: render(template, sections, values(), seal), appendix
 
 
 def fill(template: str, values: Mapping[str, Any], *, package: str = "") -> Markup:
@@ -106,11 +105,127 @@ def titled(kind: str, corpus: str, model: str) -> str:
     return f"{kind}: {named(corpus, 80)}, {named(model, 80)}"
 
 
+# Rows of what runs, audits and flaggings record: any plain value may stand there, and is read with care.
+
+
+UNNAMED = "a model whose name was not recorded"
+_LONGEST = 1000
+_CODE = re.compile(r"^(\w+:)?[0-9a-fA-F]{12,}$|^\S*[/\\()=]\S*$")
+_APART = {
+    "texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes"),
+}  # fmt: skip
+"""Settings that have a section of their own."""
+
+
+def mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def of_model(result: Run | Verdict, role: str) -> Mapping[str, Any]:
+    """What was recorded of the model in this role; nothing where it was not."""
+    return mapping(mapping(result.settings.get("models")).get(role))
+
+
+def flattened(settings: Mapping[str, Any], path: str = "", joint: str = ".") -> Iterator[tuple[str, str]]:
+    """Every setting as (name, printed value), a part of another behind its name and the `joint`; a list of plain values
+    is one value, and parts of a table are numbered."""
+    for key, value in settings.items():
+        name = f"{path}{key}"
+        if _is_table(value):
+            value = dict(enumerate(value, 1))
+        if isinstance(value, Mapping) and value:
+            yield from flattened(value, f"{name}{joint}", joint)
+        elif isinstance(value, list | tuple | set | frozenset | Mapping):
+            items = [_printed(item) for item in value]
+            yield name, ", ".join(sorted(items) if isinstance(value, set | frozenset) else items) or "none"
+        else:
+            yield name, _printed(value)
+
+
+def without_tables(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same without its tables: lists that hold mappings or lists, at any depth."""
+    return {
+        str(key): without_tables(value) if isinstance(value, Mapping) else value
+        for key, value in facts.items()
+        if not _is_table(value)
+    }
+
+
+def rounded(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Every figure as (name, value), with no more digits than a reader can use."""
+    figures = {name: _figure(value, name) for name, value in facts.items()}
+    return [
+        (name.replace("_", " "), _cut(value, "result.json")) for name, value in flattened(figures, joint=": ")
+    ]
+
+
+def line(facts: Mapping[str, Any]) -> str:
+    """The figures in one line, "auc 0.5123 · folds 5"; nothing where there are none."""
+    return " · ".join(f"{name} {value}" for name, value in rounded(facts))
+
+
+def _cut(value: str, file: str) -> str:
+    """A value of at most a thousand characters; of a longer one the beginning, and the file that has the rest."""
+    if len(value) <= _LONGEST:
+        return value
+    return f"{value[:_LONGEST]}… ({wording.count(len(value))} characters; {file} has them all)"
+
+
+def settings_rows(settings: Mapping[str, Any], file: str) -> list[tuple[str, str, bool]]:
+    """Every setting as a name, its value (of a long one the beginning, and the `file` that has the rest) and whether
+    that is a code, in the order they were recorded; what has a section of its own is omitted."""
+    told = {key: value for key, value in settings.items() if key != "given"}  # most say it again
+    for key, apart in _APART.items():
+        if isinstance(told.get(key), Mapping):
+            kept = told[key] if key == "texts" else without_tables(told[key])
+            told[key] = {name: fact for name, fact in kept.items() if name not in apart}
+    return [(name, _cut(value, file), bool(_CODE.match(value))) for name, value in flattened(told)]
+
+
+def served(settings: Mapping[str, Any]) -> list[str]:
+    """What servers could have done unseen, in a sentence a kind of thing, of those models that stood behind one."""
+    found: dict[str, list[str]] = {}
+    for role, model in mapping(settings.get("models")).items():
+        said = mapping(model).get("unseen")
+        if isinstance(said, str):
+            subject = "the model in question" if role == "target" else f"the {role}"
+            found.setdefault(said.removeprefix("The model "), []).append(subject)
+    return [" and ".join(who).capitalize() + f" {said}" for said, who in found.items()]
+
+
+def _is_p(name: str) -> bool:
+    return name == "p" or name.startswith(("p_", "p "))
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(item, Mapping | list | tuple) for item in value)
+
+
+def _printed(value: Any) -> str:
+    if value is None:
+        return "none"
+    return ("yes" if value else "no") if isinstance(value, bool) else str(value) or "(empty)"
+
+
+def _figure(value: Any, name: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {one: _figure(item, name if _is_p(name) else one) for one, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_figure(item, name) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    if _is_p(name):
+        return wording.p_value(value)
+    if isinstance(value, int) or (value.is_integer() and abs(value) < 1e15):
+        return wording.count(int(value)).replace("-", wording.MINUS)
+    return wording.brief(value)
+
+
 _FILTERS: tuple[Callable[..., object], ...] = (
     *(wording.brief, wording.fixed, wording.significant, wording.percent, wording.share, wording.count),
     *(wording.plural, wording.times, wording.p_value, wording.cases, wording.plain, wording.perplexity),
     *(wording.interval, wording.figure, wording.spread, wording.effect, wording.case_spread),
-    *(named, shortened, called, facts.rounded, facts.line),
+    *(named, shortened, called, rounded, line),
 )
 
 

@@ -16,8 +16,8 @@ from rich.style import Style
 from rich.text import Text as Line
 
 from pretrace.errors import shown as spelled_out
-from pretrace.report import wording
-from pretrace.report.wording import named, shortened
+from pretrace.results import wording
+from pretrace.results.wording import named, shortened
 from pretrace.types import Heat
 
 MAX_PIECES = 600

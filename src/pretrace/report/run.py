@@ -12,14 +12,30 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from pretrace.report import facts, plots, wording
-from pretrace.report.fitted import fitted
-from pretrace.report.frame import ReportPage, Sections, section, titled
+from pretrace.report import figures
+from pretrace.report.figures import to_svg
+from pretrace.report.frame import (
+    UNNAMED,
+    Pages,
+    Sections,
+    flattened,
+    make_pages,
+    mapping,
+    of_model,
+    rounded,
+    section,
+    served,
+    settings_rows,
+    speaking,
+    titled,
+    without_tables,
+)
 from pretrace.report.heat import MAX_PIECES, heat_step, shown
-from pretrace.report.svg import to_svg
+from pretrace.results import wording
 from pretrace.results.run import axis_range, counts
-from pretrace.types import Run
+from pretrace.types import Measured, Run
 
 _MOST_MAPS = 24
 
@@ -74,18 +90,18 @@ def _summary(run: Run) -> dict[str, Any]:
     return {
         "run": run,
         "counts": counts(run),
-        "model": facts.model_name(run),
-        "others": {role: name for role, name in facts.model_names(run).items() if role != "target"},
-        "weights": str(facts.of_model(run, "target").get("weights") or ""),
-        "hash": str(facts.mapping(run.settings.get("texts")).get("sha256") or ""),
-        "served": facts.served(run.settings),
+        "model": _model_name(run),
+        "others": {role: name for role, name in _model_names(run).items() if role != "target"},
+        "weights": str(of_model(run, "target").get("weights") or ""),
+        "hash": str(mapping(run.settings.get("texts")).get("sha256") or ""),
+        "served": served(run.settings),
     }
 
 
 @section("The benchmark", "benchmark", "run/benchmark.html")
-def benchmark(run: Run) -> dict[str, Any] | None:
+def _benchmark(run: Run) -> dict[str, Any] | None:
     """The card of a published benchmark: what its texts are, and what a figure on them does not show."""
-    card = facts.mapping(run.settings.get("texts")).get("card")
+    card = mapping(run.settings.get("texts")).get("card")
     if not isinstance(card, Mapping):
         return None
     flaws, home = card.get("flaws") or (), str(card.get("home") or "")
@@ -101,7 +117,7 @@ def benchmark(run: Run) -> dict[str, Any] | None:
 @section("Results", "results", "run/results.html")
 def _results(run: Run) -> dict[str, Any] | None:
     """How well each score told members from non-members, in a table and a plot; nothing without an evaluation."""
-    rows = facts.compared(run)
+    rows = _compared(run)
     if run.evaluation is None or not rows:
         return None
     label = f"AUC of {len(rows)} rows with 95% intervals; the same numbers stand in the table."
@@ -110,10 +126,10 @@ def _results(run: Run) -> dict[str, Any] | None:
         "texts": counts(run)["texts"],
         "scores": [row for row in rows if row.kind == "score"],
         "controls": [row for row in rows if row.kind != "score"],
-        "strongest": facts.control(run),
-        "elsewhere": facts.elsewhere(run),
+        "strongest": _control(run),
+        "elsewhere": _elsewhere(run),
         "with_low": any(row.tpr_low is not None for row in rows),
-        "forest": to_svg(plots.forest(rows), name="forest", label=label),
+        "forest": to_svg(figures.forest(rows), name="forest", label=label),
     }
 
 
@@ -131,7 +147,7 @@ def _by_copies(run: Run) -> dict[str, Any] | None:
 
 
 @section("Controls", "controls", "run/controls.html")
-def controls(run: Run) -> dict[str, Any] | None:
+def _controls(run: Run) -> dict[str, Any] | None:
     """What the scores reach on a model that never saw the members, and with shuffled labels; nothing without either."""
     rows = run.evaluation.rows if run.evaluation else ()
     by_kind = {kind: {row.name: row for row in rows if row.kind == kind} for kind in ("placebo", "shuffled")}
@@ -148,34 +164,34 @@ def controls(run: Run) -> dict[str, Any] | None:
         "placebos": [(row, beside["placebo"]) for row, beside in found if "placebo" in beside],
         "shuffled": [(row, beside["shuffled"]) for row, beside in found if "shuffled" in beside],
         "repeats": {c.score: c.values.shape[1] for c in run.controls if c.kind == "shuffled"},
-        "placebo": facts.model_names(run).get("placebo", ""),
+        "placebo": _model_names(run).get("placebo", ""),
         "evaluation": run.evaluation,
-        "plot": to_svg(plots.across(lanes, room=0.75), name="controls", label=label),
+        "plot": to_svg(figures.across(lanes, room=0.75), name="controls", label=label),
     }
 
 
 @section("ROC curves", "roc", "run/curves.html", appendix=_many)
 def _curves(run: Run) -> dict[str, Any] | None:
     """ROC curves on linear and on logarithmic axes with one legend; nothing without an evaluation."""
-    rows, evaluation = facts.compared(run), run.evaluation
+    rows, evaluation = _compared(run), run.evaluation
     if evaluation is None or not rows:
         return None
-    drawn = list(zip(rows, plots.strokes(rows), strict=True))
+    drawn = list(zip(rows, figures.strokes(rows), strict=True))
     # The logarithmic axes start at half of the smallest rate that a single text can make.
-    log = plots.roc(rows, floor=0.5 / max(10, evaluation.nonmembers, evaluation.members))
+    log = figures.roc(rows, floor=0.5 / max(10, evaluation.nonmembers, evaluation.members))
     return {
-        "linear": to_svg(plots.roc(rows), name="roc", label="ROC curves, linear axes"),
+        "linear": to_svg(figures.roc(rows), name="roc", label="ROC curves, linear axes"),
         "logarithmic": to_svg(log, name="roc-log", label="ROC curves, logarithmic axes"),
-        "drawn": [(row, stroke) for row, stroke in drawn if stroke.colour != plots.REST],
-        "rest": sum(stroke.colour == plots.REST for _, stroke in drawn),
-        "rest_colour": plots.REST,
-        "chance_colour": plots.CHANCE,
+        "drawn": [(row, stroke) for row, stroke in drawn if stroke.colour != figures.REST],
+        "rest": sum(stroke.colour == figures.REST for _, stroke in drawn),
+        "rest_colour": figures.REST,
+        "chance_colour": figures.CHANCE,
         "nonmembers": evaluation.nonmembers,
     }
 
 
 @section("Is one score better than another?", "comparisons", "run/comparisons.html", appendix=_many)
-def comparisons(run: Run) -> dict[str, Any] | None:
+def _comparisons(run: Run) -> dict[str, Any] | None:
     """The differences in AUC from the score fixed beforehand; nothing without an evaluation of two scores or more."""
     if run.evaluation is None or not run.evaluation.comparisons:
         return None
@@ -187,7 +203,7 @@ def comparisons(run: Run) -> dict[str, Any] | None:
 @section("Distributions of the scores", "distributions", "run/distributions.html", appendix=_many)
 def _distributions(run: Run) -> dict[str, Any] | None:
     """How each score is distributed over the texts: one small histogram a score; nothing for a handful of texts."""
-    sampled, run = run.whole.sampled if run.whole else 0, facts.drawn(run)
+    sampled, run = run.whole.sampled if run.whole else 0, _drawn(run)
     if len(run.ids) < _FEWEST_FOR_HISTOGRAM or not run.scores:
         return None
     masks = {kind: np.array([member is label for member in run.members]) for kind, label in _LABELS.items()}
@@ -199,11 +215,11 @@ def _distributions(run: Run) -> dict[str, Any] | None:
         column, (low, high) = whole[known], axis_range(whole[known])
         found = ((kind, run.median(score, _LABELS[kind])) for kind in kinds)
         medians = ", ".join(f"median of {kind} texts {one:.4g}" for kind, one in found if one is not None)
-        figure = plots.distribution({kind: whole[known & masks[kind]] for kind in kinds})
+        figure = figures.distribution({kind: whole[known & masks[kind]] for kind in kinds})
         drawn = to_svg(figure, name=f"histogram-{number}", label=f"Histogram of {score}: {medians}")
         beyond = int(((column < low) | (column > high)).sum())
         panels.append((score, drawn, beyond, 0 if known.all() else len(column)))
-    return {"panels": panels, "kinds": kinds, "colours": plots.KINDS, "sampled": sampled}
+    return {"panels": panels, "kinds": kinds, "colours": figures.KINDS, "sampled": sampled}
 
 
 @section("Scores of the texts", "texts", "run/texts.html")
@@ -217,7 +233,7 @@ def _texts(run: Run) -> dict[str, Any] | None:
     if not whole:
         order, ranks = order[:_EDGE] + order[-_EDGE:], [*ranks[:_EDGE], *range(count - _EDGE + 1, count + 1)]
     columns = run.scores[:_COLUMNS]
-    drawn, every = facts.drawn(run), {score: run.quartiles(score) for score in run.scores}
+    drawn, every = _drawn(run), {score: run.quartiles(score) for score in run.scores}
     return {
         "run": run,
         "count": count,
@@ -235,7 +251,7 @@ def _texts(run: Run) -> dict[str, Any] | None:
 
 
 @section("What was cut and skipped", "skipped", "run/skipped.html", appendix=True)
-def skipped(run: Run) -> dict[str, Any]:
+def _skipped(run: Run) -> dict[str, Any]:
     """What was cut and what was skipped: counts, shares and the names of up to fifty texts of each kind."""
     cut = [(run.ids[i], int(run.tokens[i]), int(run.cut[i])) for i in np.flatnonzero(run.cut > 0)]
     reasons = Counter(text.reason for text in run.skipped).most_common()
@@ -250,30 +266,139 @@ def skipped(run: Run) -> dict[str, Any]:
 
 
 @section("Settings", "settings", "run/settings.html", appendix=True)
-def settings(run: Run) -> dict[str, Any] | None:
+def _settings(run: Run) -> dict[str, Any] | None:
     """The settings as one table of names and values: enough to make the run again."""
-    rows = facts.settings_rows(run.settings, "run.json")
+    rows = settings_rows(run.settings, "run.json")
     return {"rows": rows} if rows else None
 
 
 @section("What the numbers mean, and what they do not", "limits", "run/limits.html")
 def _limits(run: Run) -> dict[str, Any]:
     """What the figures rest on."""
-    strongest, elsewhere = facts.control(run), facts.elsewhere(run)
+    strongest, elsewhere = _control(run), _elsewhere(run)
     return {"run": run, "counts": counts(run), "strongest": strongest, "elsewhere": elsewhere}
 
 
+# What detectors were fitted on. The facts are read with care: those of another's recipe may be anything.
+
+
+NEURONS = ("layer", "members", "nonmembers", "difference", "chosen")
+_ADAPTER = {
+    "method: expression": "Method", "corpus": "Corpus", "texts": "Texts", "groups": "Documents",
+    "nonmembers": "Non-members", "members": "Members", "tokens": "Tokens", "steps": "Steps",
+    "parameters": "Weights trained", "seed": "Seed",
+}  # fmt: skip
+"""What is told of an adapter, and how; the settings have the rest."""
+_PREFIX = re.compile(r"^(settings|reference)\.")
+
+
+@section("What the detectors were fitted on", "fitted", "run/fitted.html", appendix=True)
+def _fitted(run: Run) -> dict[str, Any] | None:
+    """FSD's tuning and one part a fitted score; nothing where nothing was fitted."""
+    adapter, found = run.settings.get("adapter"), mapping(run.settings.get("fitted"))
+    told = {str(name): facts for name, facts in found.items() if isinstance(facts, Mapping)}
+    scores = [_score(name, facts, number) for number, (name, facts) in enumerate(told.items())]
+    tuned = _adapter(adapter) if isinstance(adapter, Mapping) else None
+    return {"scores": scores, "adapter": tuned, "controlled": _elsewhere(run)} if scores or tuned else None
+
+
+def _score(name: str, facts: Mapping[str, Any], number: int) -> dict[str, Any]:
+    """What one fitted score tells of itself, with a figure of each table that it has."""
+    layers, used, drawn = facts.get("layers"), _used_settings(facts), dict[str, tuple[Figure, str]]()
+    if by_layer := _entries(layers, NEURONS):
+        words = f"Member and non-member neurons of {len(by_layer)} layers for {name}"
+        drawn["neurons"] = figures.neurons(by_layer), words
+    if probed := _entries(layers, ("layer", "auc")):
+        chosen = [entry["layer"] for entry in _entries(layers, ("layer", "chosen")) if entry["chosen"]]
+        (only,) = chosen if len(chosen) == 1 else _numbers([facts.get("chosen")]) or (None,)
+        drawn["probe"] = figures.probe(probed, only), f"AUC of the probe of {len(probed)} layers for {name}"
+    if tried := _entries(facts.get("sensitivity"), (*figures.PARAMETERS, "auc")):
+        drawn["sensitivity"] = figures.sensitivity(tried, used), f"AUC under {len(tried)} settings of {name}"
+    sizes, others = _entries([facts.get("reference")], ("members", "nonmembers")), without_tables(facts)
+    if sizes:  # a sentence says them
+        others["reference"] = {key: n for key, n in others["reference"].items() if key not in sizes[0]}
+    return {
+        "name": name,
+        "reference": tuple(sizes[0].values()) if sizes else (),
+        "others": [(_PREFIX.sub("", k).replace("_", " "), v) for k, v in flattened(others) if v != "none"],
+        **{
+            kind: to_svg(figure, name=f"{kind}-{number}", label=label)
+            for kind, (figure, label) in drawn.items()
+        },
+    }
+
+
+def _used_settings(facts: Mapping[str, Any]) -> dict[str, float]:
+    """The settings that `sensitivity` varies, as they were used."""
+    layers, settings = _entries(facts.get("layers"), NEURONS), mapping(facts.get("settings"))
+    used = {key: value for key in figures.PARAMETERS for value in _numbers([settings.get(key)])}
+    if layers and "k" in used:  # more layers than there are come to the same as all of them
+        used["k"] = min(used["k"], float(len(layers)))
+    return used
+
+
+def _entries(found: Any, names: tuple[str, ...]) -> tuple[figures.Entry, ...]:
+    """Read a table of figures from a list of mappings; empty unless every entry has a number for every name."""
+    rows = found if isinstance(found, list | tuple) else ()
+    values = [_numbers([mapping(row).get(name) for name in names]) for row in rows]
+    return tuple(dict(zip(names, row, strict=True)) for row in values) if all(values) else ()
+
+
+def _numbers(found: Any) -> tuple[float, ...]:
+    """Read a list of finite numbers; empty for anything else."""
+    values = found if isinstance(found, list | tuple) else ()
+    sound = all(isinstance(one, int | float) and -1e12 < one < 1e12 for one in values)
+    return tuple(map(float, values)) if sound else ()
+
+
+def _adapter(card: Mapping[str, Any]) -> dict[str, object]:
+    known = dict(rounded(without_tables(card)))
+    told = [(words, known[name]) for name, words in _ADAPTER.items() if name in known]
+    return {"facts": told, "losses": _numbers(card.get("losses"))}
+
+
+def _drawn(run: Run) -> Run:
+    """The rows that figures of the texts are drawn from: of a large run those that were drawn at random."""
+    return run.rows(np.arange(len(run.ids)) < run.whole.sampled) if run.whole else run
+
+
+def _model_name(run: Run) -> str:
+    """The name of the model that was asked, as the settings record it."""
+    return _model_names(run).get("target", UNNAMED)
+
+
+def _model_names(run: Run) -> dict[str, str]:
+    """The names of all models that took part, by their roles: target, reference."""
+    models = mapping(run.settings.get("models"))
+    return {str(role): str(name) for role, one in models.items() if (name := mapping(one).get("name"))}
+
+
+def _compared(run: Run) -> tuple[Measured, ...]:
+    """The rows that stand in one table: scores, and the baselines that never saw the model."""
+    rows = run.evaluation.rows if run.evaluation else ()
+    return tuple(row for row in rows if row.kind in ("score", "blind"))
+
+
+def _elsewhere(run: Run) -> bool:
+    """Whether there are rows that stand among the controls: placebo or shuffled labels."""
+    return run.evaluation is not None and len(_compared(run)) < len(run.evaluation.rows)
+
+
+def _control(run: Run) -> Measured | None:
+    blind = (row for row in _compared(run) if row.kind == "blind")
+    return max(blind, key=lambda row: row.auc.value, default=None)
+
+
 SECTIONS: Sections[Run] = (
-    *(_summary, benchmark, _results, _by_copies, controls, _curves, comparisons, _distributions, _texts),
-    *(tokens, _limits, fitted, skipped, settings),
+    *(_summary, _benchmark, _results, _by_copies, _controls, _curves, _comparisons, _distributions, _texts),
+    *(tokens, _limits, _fitted, _skipped, _settings),
 )
 """The sections of a run's report in reading order."""
 
 
-PAGE = ReportPage(
-    lambda run: titled("Membership report", run.corpus, facts.model_name(run)),
-    SECTIONS,
-    lambda run: {"run": run, "model": facts.model_name(run)},
-    template="run/page.html",
-)
-render = PAGE.render
+def pages(run: Run) -> Pages:
+    """Make the pages of a run."""
+    model = _model_name(run)
+    values = {"run": run, "model": model}
+    title = titled("Membership report", run.corpus, model)
+    return make_pages(title, speaking(SECTIONS, run), lambda: values, "run/page.html")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.errors import OutputError, shown
-from pretrace.report.wording import bracketed
 from pretrace.results.atomic import new_folder
+from pretrace.results.wording import bracketed
 from pretrace.types import Estimate, Evaluation, Measured, Run
 
 Form = Literal["latex", "markdown"]
@@ -60,14 +60,14 @@ def format_table(run: Run, form: Form) -> str:
 def save_figures(run: Run, folder: str | Path) -> tuple[Path, ...]:
     """Write ROC curves and AUCs as PDF and SVG to a new `folder`; OutputError where it is there or nothing was
     measured."""
-    from pretrace.report import plots, svg
+    from pretrace.report import figures as drawn
 
     found = _measured(run)
     rows, floor = found.rows, 0.5 / max(10, found.nonmembers, found.members)
-    figures = {"roc": plots.roc(rows), "roc-log": plots.roc(rows, floor=floor), "auc": plots.forest(rows)}
+    figures = {"roc": drawn.roc(rows), "roc-log": drawn.roc(rows, floor=floor), "auc": drawn.forest(rows)}
     names = [f"{name}.{ending}" for name in figures for ending in ("pdf", "svg")]
     undated = {"pdf": {"CreationDate": None}, "svg": {"Date": None}}  # the same bytes each time
-    with new_folder(Path(folder)) as partial, svg.styled():
+    with new_folder(Path(folder)) as partial, drawn.styled():
         for name in names:
             stem, _, form = name.partition(".")
             figures[stem].savefig(partial / name, facecolor="white", metadata=undated[form])

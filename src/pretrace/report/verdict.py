@@ -8,21 +8,38 @@ markup, or None where the result has nothing to say on it. What a test has of it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, ClassVar, cast
 
 import numpy as np
 from markupsafe import Markup
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.serving.address import called, served_as
 from pretrace.registry import test_pages
-from pretrace.report import advice, facts, wording
-from pretrace.report.frame import ReportPage, Section, Sections, fill, section, speaking, titled
-from pretrace.report.svg import to_svg
-from pretrace.report.verdict_plots import TestFigure, against_chance, power_curve, strength
-from pretrace.report.wording import named, plural
-from pretrace.results.wording import say, sentences_of
-from pretrace.types import Bools, Doubles, Power, Verdict
+from pretrace.report.figures import TestFigure, against_chance, power_curve, strength, to_svg
+from pretrace.report.frame import (
+    UNNAMED,
+    Pages,
+    Section,
+    Sections,
+    fill,
+    make_pages,
+    mapping,
+    of_model,
+    section,
+    served,
+    settings_rows,
+    speaking,
+    titled,
+    without_tables,
+)
+from pretrace.results import wording
+from pretrace.results.verdicts import EXIT_CODES
+from pretrace.results.wording import named, plural, say, sentences_of
+from pretrace.types import Bools, Check, Doubles, Power, Situation, Verdict
+from pretrace.verdicts.advise import Names, advise, chance, enough, expected_for, needed, picture
+from pretrace.verdicts.audit.data import AuditFigures, figures_of
 from pretrace.verdicts.outcome import SECOND
 
 UNSTATED = "not stated"
@@ -76,7 +93,7 @@ class TestPage:
         unasked = any(check.name == SECOND and check.status == "not run" for check in verdict.checks)
         for title, role in (("Second model", "placebo"), ("Reference model", "reference")):
             for key, one in models.items():
-                if key.partition(" ")[0] == role and (name := facts.mapping(one).get("name")):
+                if key.partition(" ")[0] == role and (name := mapping(one).get("name")):
                     notes = ("not asked",) if unasked and role == "placebo" else ()
                     yield identify_model(title, str(name), one, *notes)
         if said := verdict.statements.get("placebo"):
@@ -90,20 +107,20 @@ class TestPage:
         yield "Texts", counted, hash_of(verdict, "corpus")
 
 
-def page_of(verdict: Verdict) -> type[TestPage]:
+def _page_of(verdict: Verdict) -> type[TestPage]:
     """Find what the report of this test has of its own."""
     found = cast(type[TestPage], test_pages.factory(verdict.test)) if verdict.test in test_pages else TestPage
     return found if verdict.figures or not found.needs_figures else TestPage
 
 
 def _made(verdict: Verdict) -> str:
-    made = page_of(verdict).made
+    made = _page_of(verdict).made
     return made if verdict.hypothesis or made != TestPage.made else "search"
 
 
 def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
     """Draw the figure of the test that gave this verdict, with its caption; nothing where it has none of its own."""
-    found = page_of(verdict).draw(verdict)
+    found = _page_of(verdict).draw(verdict)
     if found is None:
         return []
     return [(to_svg(found.figure, name="own", label=found.label, titles=found.titles), found.caption)]
@@ -111,23 +128,23 @@ def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
 
 def first_page(verdict: Verdict) -> Markup:
     """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
-    page, checks, titles = page_of(verdict), facts.checks(verdict), sentences_of("report.titles")
+    page, checks, titles = _page_of(verdict), _checks(verdict), sentences_of("report.titles")
     head, colon, rest = verdict.statement.partition(": ")
     begins = bool(colon) and head in titles.values()
     failed = [(one, wording.plain(one.words)) for one in checks if one.status == "failed"]
     told = [f"{check.title}: no. {words}" for check, words in failed]
     reasons = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
     kept = [one for one in reasons if not one.startswith(_GAVE)]
-    if facts.rejected(verdict) and (kept or told):  # then what the test gave is no reason
+    if rejected(verdict) and (kept or told):  # then what the test gave is no reason
         reasons = kept
-    withheld = facts.rejected(verdict) and verdict.outcome == "inconclusive"
+    withheld = rejected(verdict) and verdict.outcome == "inconclusive"
     says_why = verdict.outcome == "inconclusive" or not verdict.hypothesis
-    hill, made = draw_chance(verdict), _made(verdict)
+    hill, made = _draw_chance(verdict), _made(verdict)
     caption = say("report.drawn.hill", level=wording.share(verdict.level), draws=_draws(verdict))
     rows = [
         (f"Date of the {made}", when(verdict.settings.get("time")), ()),
         ("Requested by", verdict.statements.get("requested_by") or UNSTATED, ()),
-        *page.identify(verdict, facts.mapping(verdict.settings.get("models"))),
+        *page.identify(verdict, mapping(verdict.settings.get("models"))),
     ]
     if verdict.register:
         first, *others = map(wording.plain, verdict.register)
@@ -145,8 +162,8 @@ def first_page(verdict: Verdict) -> Markup:
         ),
         "second": next((check for check in verdict.checks if check.name == SECOND), None),
         "advised": wording.once(verdict.advice),
-        "served": facts.served(verdict.settings),
-        "foreseen": advice.foreseeable(verdict) if verdict.outcome != "refused" else None,
+        "served": served(verdict.settings),
+        "foreseen": _foreseeable(verdict) if verdict.outcome != "refused" else None,
         "p": wording.p_value(verdict.p) if verdict.p is not None else "",
         "often": wording.often(verdict.p) if verdict.p is not None and not withheld else "",
         "rows": rows,
@@ -156,14 +173,27 @@ def first_page(verdict: Verdict) -> Markup:
 
 
 def identify_model(label: str, name: str, recorded: object, *notes: str) -> IdentityRow:
-    """A model by what was `recorded` of it."""
-    own, marks = facts.model_as_served(name, facts.mapping(recorded))
-    return label, own, (*((note, False) for note in notes), *marks)
+    """A model by what was `recorded` of it: its name, beneath it `notes`, the address of its server, its revision, and
+    the fingerprint of its weights."""
+    found, (own, url) = mapping(recorded), served_as(name)
+    own = str(found.get("served_model") or own or UNNAMED)
+    server = str(found.get("server", ""))
+    url = url or (server if "://" in server else "")
+    lines = [(note, False) for note in notes]
+    lines += [("served at", False), (named(url), True)] if url else []
+    if revision := found.get("revision"):
+        lines.append((f"revision {named(str(revision))}", False))
+    weights = found.get("weights")
+    if weights == "unknown":
+        lines.append(("its weights are not known", False))
+    elif isinstance(weights, str) and weights:
+        lines += [("fingerprint of its weights:", False), (named(weights), True)]
+    return label, named(own), tuple(lines)
 
 
 def hash_of(verdict: Verdict, part: str) -> tuple[tuple[str, bool], ...]:
     """The hash of some texts, by what was recorded of them; nothing where it was not."""
-    found = facts.mapping(verdict.settings.get(part)).get("sha256")
+    found = mapping(verdict.settings.get(part)).get("sha256")
     return (("SHA-256 of the texts:", False), (named(found), True)) if isinstance(found, str) else ()
 
 
@@ -182,7 +212,7 @@ def when(found: object) -> str:
     return f"{moment.day} {moment:%B %Y, %H:%M %Z}".strip()
 
 
-def draw_chance(verdict: Verdict) -> Markup:
+def _draw_chance(verdict: Verdict) -> Markup:
     """The result against what chance gives; nothing where that was not recorded."""
     null, this = verdict.null, f"this {_made(verdict)}"
     if null is None:
@@ -199,6 +229,73 @@ def _draws(verdict: Verdict) -> str:
     return wording.count(sum(verdict.null.counts)) if verdict.null else ""
 
 
+def rejected(verdict: Verdict) -> bool:
+    """Whether the test gave a result."""
+    return verdict.p is not None and verdict.p <= verdict.level
+
+
+def _checks(verdict: Verdict) -> tuple[Check, ...]:
+    """The checks that have something to say: beside a result of an audit nobody asks what could have been missed."""
+    told = verdict.test == "audit" and rejected(verdict)
+    return tuple(check for check in verdict.checks if not (told and check.name == "power"))
+
+
+# How an inconclusive report ends: which other test could answer, with what is known of this case filled in.
+
+
+def other_tests(verdict: Verdict) -> Section | None:
+    """The other tests beside a verdict without an answer; nothing beside one that has an answer."""
+    if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"]:
+        return None
+    target, command = of_model(verdict, "target"), mapping(verdict.settings.get("command"))
+    has, made, model, names = _sized(verdict), verdict.test, verdict.model, Names()
+    texts = command.get("texts") or mapping(verdict.settings.get("corpus")).get("source")
+    if made == "flag" or (made == "audit" and verdict.figures):
+        earlier, controls = "", command.get("controls")
+        if made == "audit":
+            made, earlier = _audited(figures_of(verdict), command.get("placebo"))
+        given = controls if isinstance(controls, str) and controls else names.controls
+        names = replace(names, controls=given, earlier=earlier or names.earlier)
+        has = replace(has, access="logprobs" if target and not target.get("weights") else "weights")
+    elif isinstance(target.get("name"), str):
+        model = target["name"]
+    known = texts if isinstance(texts, str) and texts not in ("", "-") else names.texts
+    found = advise(has, known, model=model, names=names)
+    values = {"rows": found.rows, "made": made, "enough": enough, "situation": has}
+    return Section("Which other test could answer", "advice", fill("advice.html", values), appendix=True)
+
+
+def _sized(verdict: Verdict) -> Situation:
+    size, known = of_model(verdict, "target").get("parameters"), verdict.situation
+    return replace(known, parameters=float(size)) if isinstance(size, int | float) else known
+
+
+def _foreseeable(verdict: Verdict) -> dict[str, object] | None:
+    """How likely a test like this finds a single reading, with the picture; nothing beside an answer or a search."""
+    if EXIT_CODES[verdict.outcome] != EXIT_CODES["inconclusive"] or not verdict.hypothesis:
+        return None
+    test = verdict.test
+    if test == "audit":
+        if not verdict.figures:  # it was refused
+            return None
+        test = _audited(figures_of(verdict), None)[0]
+    if test not in needed() or test == "placebo":
+        return None
+    has = _sized(verdict)
+    found = expected_for(test, has)
+    drawn = "\n".join(picture(found)) if found else ""
+    return {"sentence": chance(test, has, None if found else verdict.units), "picture": drawn}
+
+
+def _audited(own: AuditFigures, typed: object) -> tuple[str, str]:
+    """What an audit is called in the advice, and the first earlier state of the target as it was typed, "" for none."""
+    made = "placebo" if own.design == "placebos" else "controls-placebo" if own.placebos else "controls"
+    earlier = next((one.name for one in own.placebos if one.grade == "own"), "")
+    if earlier and isinstance(typed, list | tuple) and typed:
+        return made, str(typed[0])
+    return made, earlier
+
+
 # The technical part: sections of every test, or of several.
 
 
@@ -208,8 +305,8 @@ def repeating(verdict: Verdict) -> dict[str, Any] | None:
     recorded = {
         "timings (seconds)" if key == "timings" else key: one for key, one in verdict.settings.items()
     }
-    rows = facts.settings_rows(recorded, "result.json")
-    skipped = () if page_of(verdict).names_skipped else verdict.skipped
+    rows = settings_rows(recorded, "result.json")
+    skipped = () if _page_of(verdict).names_skipped else verdict.skipped
     return {"rows": rows, "skipped": skipped} if rows else None
 
 
@@ -244,35 +341,25 @@ def _cells(values: tuple[str, ...] | Doubles | Bools) -> list[str]:
 @section("What it would have seen", "power", "verdict/power.html")
 def power(verdict: Verdict) -> dict[str, Any] | None:
     """The power at each exposure that was tried."""
-    tried = page_of(verdict).exposures(verdict)
+    tried = _page_of(verdict).exposures(verdict)
     drawn = [(one, _draw_power(verdict, one, number)) for number, one in enumerate(tried)]
     return {"powers": drawn, "verdict": verdict, "made": _made(verdict)} if drawn else None
 
 
 checked = section("The checks", "checks", "checks.html")(
-    lambda verdict: {"checks": facts.checks(verdict)} if facts.checks(verdict) else None
+    lambda verdict: {"checks": _checks(verdict)} if _checks(verdict) else None
 )
 TestPage.every = (
     section(lambda found: "The test" if found.hypothesis else "The search", "test", "verdict/test.html")(
-        lambda verdict: {"verdict": verdict, "figures": facts.without_tables(verdict.figures)}
+        lambda verdict: {"verdict": verdict, "figures": without_tables(verdict.figures)}
     ),
-    *(checked, power, _tables, repeating, advice.of_verdict),
+    *(checked, power, _tables, repeating, other_tests),
 )
 
 
-def technical_part(verdict: Verdict) -> Sequence[Section]:
-    """The sections behind page one."""
-    page = page_of(verdict)
-    return speaking((*page.sections, *page.every), verdict)
-
-
-def _heading(verdict: Verdict) -> str:
-    """Name the report."""
-    model = called(verdict.model)
-    if not model:
-        return f"Search: {named(verdict.corpus)}"
-    return titled(page_of(verdict).kind, verdict.corpus, model)
-
-
-PAGE = ReportPage(_heading, (technical_part,), lambda verdict: {"first": first_page(verdict)})
-render = PAGE.render
+def pages(verdict: Verdict) -> Pages:
+    """Make the pages of a verdict."""
+    page, model = _page_of(verdict), called(verdict.model)
+    title = titled(page.kind, verdict.corpus, model) if model else f"Search: {named(verdict.corpus)}"
+    technical = speaking((*page.sections, *page.every), verdict)
+    return make_pages(title, technical, lambda: {"first": first_page(verdict)})

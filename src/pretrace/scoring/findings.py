@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from pretrace.results.rounding import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Estimate, Evaluation, Measured

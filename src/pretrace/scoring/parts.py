@@ -26,7 +26,6 @@ from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import Column, arrow_table, texts_of, write_csv
-from pretrace.results.rounding import listed
 from pretrace.results.run import (
     CUT_COLUMNS,
     MISSING_COLUMNS,
@@ -37,7 +36,7 @@ from pretrace.results.run import (
     score_columns,
 )
 from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
-from pretrace.results.wording import say
+from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of
 from pretrace.statistics.controls import ReadColumn, check_controls

@@ -34,8 +34,7 @@ from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import operand, repeated_column
 from pretrace.errors import TextsError
 from pretrace.registry import find_test
-from pretrace.results.rounding import plural
-from pretrace.results.wording import fill, say, sentences_of
+from pretrace.results.wording import fill, plural, say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.power import auc_documents, auc_power

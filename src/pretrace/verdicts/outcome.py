@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.results.rounding import plural, times
-from pretrace.results.wording import fill, say, sentences_of
+from pretrace.results.wording import fill, plural, say, sentences_of, times
 from pretrace.statistics.permutation import STEEPEST, PermutationTest, centre_values, randomisation_test
 from pretrace.types import Check, Doubles, Estimate, Null, Outcome, Power
 

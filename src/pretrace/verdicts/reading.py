@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
 from pretrace.cache.store import Draw
-from pretrace.results.rounding import p_value
+from pretrace.results.wording import p_value
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import Watch

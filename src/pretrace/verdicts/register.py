@@ -24,8 +24,7 @@ import numpy as np
 
 from pretrace.cache.location import cache_folder
 from pretrace.results.atomic import explained
-from pretrace.results.rounding import recorded_p
-from pretrace.results.wording import say
+from pretrace.results.wording import recorded_p, say
 
 LEAST_DRAWS, MOST_DRAWS = 1000, 10_000_000
 """Draws of a null distribution: with fewer, p itself is a matter of luck; more than so many no memory holds."""

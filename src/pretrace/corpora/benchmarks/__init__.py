@@ -26,8 +26,7 @@ from pretrace.corpora.packing import ending_of, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading, refuse_repeated_ids
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
-from pretrace.results.rounding import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 from pretrace.types import Corpus, Text
 
 Cells = Mapping[str, object]

@@ -34,8 +34,7 @@ from pretrace.plugins.build import writing
 from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
 from pretrace.plugins.build.writing import Row, add_strings, blind_baseline
 from pretrace.registry import require
-from pretrace.results.rounding import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 from pretrace.settings import COLUMNS, check_ranges, option, seed_option
 
 # A patent's text and dates out of an HTML page, by rule. Pages as Google Patents lays them out are read section by

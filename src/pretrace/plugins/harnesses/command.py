@@ -8,9 +8,10 @@ from pathlib import Path
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply
 from pretrace.cli.flagging import FlagInputs, check_use
+from pretrace.cli.opening import opened
 from pretrace.cli.options import RawOptions, output_option
+from pretrace.cli.printing import with_command, write_verdict
 from pretrace.cli.progress import watched
-from pretrace.cli.verdicts import finished, opened, with_command
 from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
@@ -84,4 +85,4 @@ def samples(
         verdict, flagged = compare(log, corpus, models, settings, flagging, others=others, progress=progress)
     if inputs.flags_out:
         save_verdict(with_command(flagged, given), inputs.flags_out)
-    return finished(verdict, inputs.out, given)
+    return write_verdict(verdict, inputs.out, given)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from pretrace.registry import test_pages
-from pretrace.report.svg import canvas
+from pretrace.report.figures import INK, TestFigure, canvas
 from pretrace.report.verdict import TestPage
-from pretrace.report.verdict_plots import HELD, TestFigure
 from pretrace.results.wording import say
 from pretrace.types import Verdict
 
@@ -26,8 +25,8 @@ class SamplesPage(TestPage):
         )
         places = np.arange(len(sides))[::-1]
         with canvas(7.6, 0.6 + 0.35 * len(sides)) as (figure, axes):
-            axes.hlines(places, low, high, color=HELD, linewidth=1.2)
-            axes.plot(values, places, "o", color=HELD, markersize=5)
+            axes.hlines(places, low, high, color=INK, linewidth=1.2)
+            axes.plot(values, places, "o", color=INK, markersize=5)
             named = [f"{side} ({count:,.0f})" for side, count in zip(sides, counts, strict=True)]
             axes.set_yticks(places, named)
             axes.set_xlim(0, 1)

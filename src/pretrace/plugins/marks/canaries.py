@@ -25,8 +25,7 @@ from pretrace.backends.serving.address import called
 from pretrace.backends.tokens import vocabulary_of
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
-from pretrace.results.rounding import listed
-from pretrace.results.wording import fill, say, sentences_of
+from pretrace.results.wording import fill, listed, say, sentences_of
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import option

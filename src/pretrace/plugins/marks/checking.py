@@ -24,8 +24,7 @@ from pretrace.plugins.marks.marking import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
-from pretrace.results.rounding import listed, recorded_p, times
-from pretrace.results.wording import fill, say, sentences_of
+from pretrace.results.wording import fill, listed, recorded_p, say, sentences_of, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus, texts_hash

@@ -13,9 +13,10 @@ from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, prose
+from pretrace.cli.opening import TextAccess, named, opened, opened_for_access
 from pretrace.cli.options import RawOptions, output_option
+from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
-from pretrace.cli.verdicts import TextAccess, finished, named, opened, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
@@ -204,7 +205,7 @@ def check(
         target = Target(model=str(inputs.model), opening=inputs.opening)
         models = opened(named(target, beside, settings), second=bool(seal.parts))
         verdict = checking.check_marks(seal, models, settings, watch=Stages(), **told)
-    return finished(verdict, beside.out, given)
+    return write_verdict(verdict, beside.out, given)
 
 
 def canaries(
@@ -224,4 +225,4 @@ def canaries(
     models = opened_for_access(target, beside, asked, settings, found.prompts, draws_of(0))
     told: dict[str, Any] = {"statements": beside.statements, "watch": Stages()}
     verdict = check_canaries(corpus, models, settings, canaries=found, text=asked.text, **told)
-    return finished(verdict, beside.out, given)
+    return write_verdict(verdict, beside.out, given)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from pretrace.registry import test_pages
-from pretrace.report import verdict_plots as plots
+from pretrace.report.figures import TestFigure, draw_dots
 from pretrace.report.verdict import TestPage
-from pretrace.report.verdict_plots import TestFigure
-from pretrace.report.wording import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 from pretrace.types import Verdict
 
 
@@ -27,7 +25,7 @@ class SealedPage(TestPage):
         values = table["difference"][known]
         compared = f"published {'version' if marks else unit} less the mean of the others"
         names = [f"{unit} {place + 1}" for place in known]
-        figure, titles, each = plots.draw_dots(
+        figure, titles, each = draw_dots(
             {"dots": (names, values)}, f"{compared} ({verdict.effect_unit})", ("", ""), middle="no preference"
         )
         above, units = int(np.count_nonzero(values > 0)), plural(len(values), unit)

@@ -24,8 +24,7 @@ from typing import Any, NamedTuple, Self
 from pretrace.errors import MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings, Spread, Task
 from pretrace.registry import load_plugin, loaded_plugins
-from pretrace.results.rounding import plural
-from pretrace.results.wording import say
+from pretrace.results.wording import plural, say
 
 ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pretrace.cli import note
 from pretrace.cli.answer import Reply
+from pretrace.cli.opening import TextAccess, opened_for_access
 from pretrace.cli.options import RawOptions
+from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
-from pretrace.cli.streams import note
-from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.plugins.recite import recite as room
@@ -56,4 +57,4 @@ def recite(
     note(f"{len(prompts):,} windows are asked; and as many of a second model where one is needed.")
     own: dict[str, Any] = {"windows": windows, "watch": Stages(), "statements": beside.statements}
     made = room.recite(corpus, models, settings, controls=controls, text=text, **own)
-    return finished(made, beside.out, given)
+    return write_verdict(made, beside.out, given)

@@ -6,8 +6,7 @@ from typing import Any
 
 from pretrace.plugins.recite.recite import MOST_TRIES
 from pretrace.registry import test_pages
-from pretrace.report import facts
-from pretrace.report.frame import section
+from pretrace.report.frame import mapping, section
 from pretrace.report.verdict import TestPage, when
 from pretrace.types import Verdict
 
@@ -25,7 +24,7 @@ def show_recitations(verdict: Verdict) -> dict[str, Any]:
     return {
         "verdict": verdict,
         "date": when(verdict.settings.get("time")),
-        "asked": facts.mapping(verdict.settings.get("asked")),
+        "asked": mapping(verdict.settings.get("asked")),
         "sets": [(title, [row for row in rows if row["set"] == kind][:most]) for kind, title, most in _SHOWN],
         "marked": _marked,
         "longest": LONGEST,

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.cli.answer import Reply
+from pretrace.cli.opening import with_text_column
 from pretrace.cli.options import RawOptions, output_option
+from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Activity, shown
-from pretrace.cli.verdicts import finished, with_text_column
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
@@ -20,10 +21,9 @@ from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings
 from pretrace.plugins.scan.searching import RUN
-from pretrace.report.wording import duration
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
-from pretrace.results.wording import say
+from pretrace.results.wording import duration, say
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
 from pretrace.verdicts.settings import input_option
@@ -86,7 +86,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
         )
         return Reply([words], outcome="part", statement=words)
-    answer = finished(found, searched.out, given, checked=False)
+    answer = write_verdict(found, searched.out, given, checked=False)
     if not found.settings["searched"]["not read"]:
         room.delete_parts(parts)
     return answer

@@ -19,9 +19,8 @@ from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import folded
 from pretrace.plugins.scan.scan import SLIGHT
 from pretrace.results.output_checks import RESULT
-from pretrace.results.rounding import listed
 from pretrace.results.verdicts import load_verdict
-from pretrace.results.wording import say
+from pretrace.results.wording import listed, say
 from pretrace.types import Text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pretrace.registry import test_pages
 from pretrace.report.frame import section
 from pretrace.report.verdict import TestPage
-from pretrace.report.wording import named
+from pretrace.results.wording import named
 from pretrace.types import Verdict
 
 DOCUMENTS = 5

@@ -40,10 +40,8 @@ from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
 from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
-from pretrace.report.wording import duration, first_of
 from pretrace.results.atomic import atomic_text, write_atomically
-from pretrace.results.rounding import plural
-from pretrace.results.wording import fill, say, sentences_of
+from pretrace.results.wording import duration, fill, first_of, plural, say, sentences_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, Option, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict

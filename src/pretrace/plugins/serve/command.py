@@ -8,7 +8,7 @@ import webbrowser
 from contextlib import suppress
 from importlib.util import find_spec
 
-from pretrace.cli.streams import silenced
+from pretrace.cli import silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.plugins.serve.settings import ServeSettings
 from pretrace.results.wording import say

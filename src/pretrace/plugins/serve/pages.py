@@ -18,8 +18,7 @@ from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.settings import Limits, ServeSettings
 from pretrace.plugins.serve.workspace import RequestError, Workspace
 from pretrace.report.frame import fill
-from pretrace.report.wording import count, duration
-from pretrace.results.wording import say
+from pretrace.results.wording import count, duration, say
 
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "

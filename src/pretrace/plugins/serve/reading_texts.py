@@ -17,9 +17,8 @@ from pretrace.plugins.serve.jobs import Jobs, State, WebJob
 from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
 from pretrace.plugins.serve.uploads import Upload, text_in, texts_of, upload_of, uploads
 from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
-from pretrace.report import plots
+from pretrace.report.figures import distribution, to_svg
 from pretrace.report.run import tokens
-from pretrace.report.svg import to_svg
 from pretrace.results.atomic import atomic_text
 from pretrace.results.wording import say
 from pretrace.runs import load_run
@@ -165,7 +164,7 @@ def places(run: Run, known: Run) -> list[dict[str, Any]]:
             continue
         above = int((others >= value).sum())
         drawn = to_svg(
-            plots.distribution({"nonmember": others}, own=value),
+            distribution({"nonmember": others}, own=value),
             name=f"place-{len(found)}",
             label=f"Where the text stands in {score}: at {value:.4g}, among {others.min():.4g} to {others.max():.4g}",
         )

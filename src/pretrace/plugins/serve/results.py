@@ -16,9 +16,9 @@ from pretrace.errors import OutputError
 from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentPage, PageContext, Posted, go
 from pretrace.plugins.serve.uploads import remove
 from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
-from pretrace.report import wording
-from pretrace.report.facts import mapping
+from pretrace.report.frame import mapping
 from pretrace.report.verdict import draw_own
+from pretrace.results import wording
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import FILES_KEY, MARKER, json_object
 from pretrace.results.wording import sentences_of

@@ -30,7 +30,6 @@ from pretrace.types import (
     Corpus,
     Estimate,
     Gap,
-    Placebo,
     Power,
     Quantity,
     Table,
@@ -45,6 +44,7 @@ from pretrace.verdicts.audit.data import (
     Design,
     DesignError,
     DocumentValues,
+    Placebo,
     beyond,
     expressions,
     figures_of,
@@ -52,6 +52,7 @@ from pretrace.verdicts.audit.data import (
     shown_of,
     words_of,
 )
+from pretrace.verdicts.audit.procedures import Answer
 from pretrace.verdicts.audit.settings import ALONE, DRAWS, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.frame import Numbers, TestDetails, Tested, TestWording

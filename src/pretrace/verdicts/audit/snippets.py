@@ -20,8 +20,7 @@ from pretrace.backends.instructed import Completer
 from pretrace.cache.location import text_key
 from pretrace.cache.store import TEXT, Draw, Entries
 from pretrace.errors import ShortTextsError, TextsError
-from pretrace.results.rounding import listed
-from pretrace.results.wording import say
+from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import Progress
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning.adapters import tuned_model

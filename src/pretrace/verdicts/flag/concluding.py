@@ -40,8 +40,7 @@ import numpy as np
 from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.errors import TextsError
-from pretrace.results.rounding import p_value, plural
-from pretrace.results.wording import say
+from pretrace.results.wording import p_value, plural, say
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models

@@ -1,30 +1,25 @@
-"""What the commands of all tests share: models beside the target, text alone; the result written, and an exit code."""
+"""How the texts and models of a command are opened: with models beside the target, or asked for text alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, Literal
-
-from rich.console import RenderableType
+from typing import Literal
 
 from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
 from pretrace.backends.settings import SERVED
 from pretrace.cache.store import Draw
-from pretrace.cli.answer import Reply
-from pretrace.cli.printing import conclusion, save_result
+from pretrace.cli import note
 from pretrace.cli.progress import doing
-from pretrace.cli.streams import note
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.scoring.plan import Models, open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, Option, option
-from pretrace.types import Backend, Verdict
+from pretrace.types import Backend
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
@@ -57,19 +52,6 @@ def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
         models = open_models(wanted)
         opening = wanted.target.opening
         return with_second(models, device=opening.device) if second else models
-
-
-def finished(
-    verdict: Verdict, out: Path, given: Mapping[str, Any], *shown: RenderableType, checked: bool = True
-) -> Reply:
-    """Write the verdict with the options that were `given`."""
-    made = with_command(verdict, given)
-    return save_result(made, out, conclusion(made, out, *shown, checked=checked))
-
-
-def with_command(verdict: Verdict, given: Mapping[str, Any]) -> Verdict:
-    """The verdict with the options that its command was given."""
-    return replace(verdict, settings={**verdict.settings, "command": dict(given)})
 
 
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.
