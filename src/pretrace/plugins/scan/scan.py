@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,11 +33,10 @@ from pretrace.plugins.scan.corpus import (
     CorpusFile,
     CorpusReader,
     FileFacts,
-    Unread,
     find_own_files,
 )
 from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
+from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, FileSearch
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration, first_of
@@ -203,7 +202,7 @@ class Searching:
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
-        return self.digest, partial(search_file, self)
+        return self.digest, partial(_search_file, self)
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
@@ -221,7 +220,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         began, read = time.perf_counter(), 0
         for file in files:
             if read < most:
-                read += search_file(asked, file, most=most - read).files[0].bytes
+                read += _search_file(asked, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
@@ -257,7 +256,7 @@ def scan(
     return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
 
 
-def search_file(
+def _search_file(
     asked: Searching,
     file: CorpusFile,
     *,
@@ -266,30 +265,25 @@ def search_file(
 ) -> searching.ScanPart:
     """What is found in one file, or in the first bytes of it, as many as `most`; `read` is told of bytes, and may raise
     what ends the search."""
-    search, facts = Search(asked.blocks), FileFacts(file.address)
+    settings, before = asked.settings, 0
+    reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
+    search = FileSearch(asked.blocks, file.address)
     words = WordsFound(file.address, asked.shingles, asked.grams)
-    gathering = searching.Gathering(file.address, asked.folded)
-    try:
-        reader = CorpusReader(asked.settings.corpus_column, asked.exact, asked.settings.corpus_encoding)
-        for found in reader.documents(file, most):
-            read(found.read.bytes - facts.bytes)
-            gathering.add(search.runs(found.stream), found.stream, found.facts)
-            if asked.shingles or asked.grams:
-                words.add(found)
-            facts = found.read
-    except Unread as error:
-        facts = replace(facts, unread=str(error))
-    part = gathering.part(facts)
+    for stream in reader.documents(most):
+        read(reader.read.bytes - before)
+        search.add(stream, reader.facts)
+        if asked.shingles or asked.grams:
+            words.add(stream, reader.facts)
+        before = reader.read.bytes
+    part = search.part(reader.read)
     part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
     return part
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
-    stop, _ = (
-        threading.Event(),
-        (asked.blocks, asked.shingles, asked.grams),
-    )  # made once, before there are threads
+    stop = threading.Event()
+    _ = asked.blocks, asked.shingles, asked.grams  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -299,7 +293,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
     def one(file: CorpusFile) -> None:
         try:
             read(0)
-            part = search_file(asked, file, read=read)
+            part = _search_file(asked, file, read=read)
             write_atomically(_path(parts, file), part.save)
             add(0, files=1)
         except CancelledError:
@@ -313,11 +307,6 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
             list(pool.map(one, files))
         finally:
             stop.set()
-
-
-def parts_of(out: Path) -> Path:
-    """The folder of the parts of a scan whose result goes to `out`."""
-    return out.parent / f"{out.name}.parts"
 
 
 def _claim_folder(parts: Path, digest: str) -> None:
@@ -341,7 +330,10 @@ def delete_parts(parts: Path) -> None:
 
 def _path(parts: Path, file: CorpusFile) -> Path:
     """The part of a file: a file that changed has another one."""
-    named = f"{file.address}\n{file.size}\n{file.changed}".encode("utf-8", "surrogatepass")
+    changed = 0
+    with suppress(OSError, ValueError):
+        changed = 0 if "://" in file.address else Path(file.address).lstat().st_mtime_ns
+    named = f"{file.address}\n{file.size}\n{changed}".encode("utf-8", "surrogatepass")
     return parts / f"{hashlib.sha256(named).hexdigest()[:32]}.npz"
 
 
@@ -362,7 +354,7 @@ State = Literal["whole", "template", "part", "common", "no", "too short"]
 STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
 
 
-def state_of(found: searching.FoundText) -> State:
+def _state_of(found: searching.FoundText) -> State:
     """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
     in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
     if found.characters < RUN:
@@ -383,7 +375,7 @@ class _FoundSide:
     how many able (`units`)."""
 
     def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
-        self.states: tuple[State, ...] = tuple(map(state_of, found))
+        self.states: tuple[State, ...] = tuple(map(_state_of, found))
         self.counts = Counter(self.states)
         documents = {(text.document, state) for text, state in zip(texts, self.states, strict=True)}
         self.whole = sum(state == "whole" for _, state in documents)
@@ -393,12 +385,13 @@ class _FoundSide:
         """How many texts have one of these states."""
         return sum(self.counts[state] for state in states)
 
-    def chance(self, other: _FoundSide) -> float:
-        """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
-        from scipy.stats import hypergeom
 
-        both = self.units + other.units, self.whole + other.whole
-        return float(hypergeom.sf(self.whole - 1, *both, self.units))
+def _chance_of(mine: _FoundSide, other: _FoundSide) -> float:
+    """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
+    from scipy.stats import hypergeom
+
+    both = mine.units + other.units, mine.whole + other.whole
+    return float(hypergeom.sf(mine.whole - 1, *both, mine.units))
 
 
 class _Findings:
@@ -413,11 +406,11 @@ class _Findings:
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
         self.overlap = asked.grams.shares(whole.grams) if asked.grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
-        self.chance = self.mine.chance(self.controls) if self.controls else None
+        self.chance = _chance_of(self.mine, self.controls) if self.controls else None
         self.unique = 0 if self.controls else _unique(asked, found, self.mine)
 
     @property
-    def outcome(self) -> Literal["found", "absent", "inconclusive"]:
+    def _outcome(self) -> Literal["found", "absent", "inconclusive"]:
         """Found where whole texts are more than controls, or have passages of their own; absent where all was read."""
         if self.unique > 0 if self.chance is None else self.chance <= LEVEL:
             return "found"
@@ -453,7 +446,7 @@ class _Findings:
             test="scan",
             corpus=corpus.name,
             model="",
-            outcome=self.outcome,
+            outcome=self._outcome,
             **self._words(figures),
             **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
             level=0.0,
@@ -493,9 +486,9 @@ class _Findings:
         own = find_own_files(asked.files, asked.corpus.source)
         broken = [one for one in self.unread if one.unread]
         unread = [one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread[:5]]
-        is_open, seen = self.outcome == "inconclusive", mine.count(*_OWN, "common")
-        answer: str = self.outcome
-        if self.outcome == "found" or mine.counts["whole"]:
+        is_open, seen = self._outcome == "inconclusive", mine.count(*_OWN, "common")
+        answer: str = self._outcome
+        if self._outcome == "found" or mine.counts["whole"]:
             answer = f"{'whole' if is_open else 'found'}_{'controls' if controls else 'alone'}"
         elif seen:
             answer = "passages"
@@ -541,7 +534,7 @@ class _Findings:
             ),
             "advice": chosen(
                 "advice", files=bool(broken), own=own, controls=seen and not controls,
-                more_controls=is_open and few_controls, short=is_open and short, absent=self.outcome == "absent",
+                more_controls=is_open and few_controls, short=is_open and short, absent=self._outcome == "absent",
             ),
         }  # fmt: skip
 
@@ -606,11 +599,10 @@ def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _Found
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
     if not mine.whole:
         return 0
-    gathering = searching.Gathering("", asked.folded)
-    search, streams = Search(asked.blocks), Streams(exact=asked.exact)
+    search, streams = FileSearch(asked.blocks), Streams(exact=asked.exact)
     for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
-        gathering.add(search.runs(stream), stream, lambda _: ("", "", ""))
-    own = searching.summarise_texts(gathering.part(FileFacts("")), asked.folded)
+        search.add(stream, lambda _: ("", "", ""))
+    own = searching.summarise_texts(search.part(FileFacts("")), asked.folded)
     return sum(
         state == "whole" and one.unique(beside) >= UNIQUE
         for one, beside, state in zip(found, own, mine.states, strict=False)
