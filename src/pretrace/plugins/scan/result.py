@@ -18,7 +18,7 @@ from pretrace.corpora import TextStream
 from pretrace.corpora.opening import OnUnreadable
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.folding import folded
-from pretrace.plugins.scan.scan import SLIGHT
+from pretrace.plugins.scan.searching import SLIGHT
 from pretrace.registry import test_pages
 from pretrace.report.frame import section
 from pretrace.report.verdict import TestPage

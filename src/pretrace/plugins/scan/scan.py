@@ -29,14 +29,9 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
-from pretrace.plugins.scan.corpus import (
-    CorpusFile,
-    CorpusReader,
-    FileFacts,
-    find_own_files,
-)
+from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, FileSearch
+from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, UNIQUE, WHOLE, State
 from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration, first_of
@@ -49,8 +44,6 @@ from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
-SLIGHT = 0.05
-"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
 LEVEL = 0.01
 """The chance at which so many more texts than controls may be whole where both are alike."""
 _PROBED = 50 << 20
@@ -186,9 +179,9 @@ class Searching:
         return " ".join((texts, *(name for name in ("near", "overlap") if getattr(self.settings, name))))
 
     @cached_property
-    def blocks(self) -> BlockTable:
+    def blocks(self) -> searching.BlockTable:
         """The texts as documents are compared with them, by their blocks."""
-        return BlockTable(self.folded)
+        return searching.BlockTable(self.folded)
 
     @cached_property
     def shingles(self) -> TextSequences | None:
@@ -235,7 +228,9 @@ def scan(
     began, turn = time.perf_counter(), asked.settings.turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
     _claim_folder(parts, asked.digest)
-    missing = [file for file in mine if not _whole(_part(parts, file))]
+    missing = [  # those that broke off are tried again
+        file for file in mine if (part := _part(parts, file)) is None or any(one.unread for one in part.files)
+    ]
     lock, size = threading.Lock(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
 
@@ -267,7 +262,7 @@ def _search_file(
     what ends the search."""
     settings, before = asked.settings, 0
     reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
-    search = FileSearch(asked.blocks, file.address)
+    search = searching.FileSearch(asked.blocks, file.address)
     words = WordsFound(file.address, asked.shingles, asked.grams)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
@@ -345,39 +340,17 @@ def _part(parts: Path, file: CorpusFile) -> searching.ScanPart | None:
         return None
 
 
-def _whole(part: searching.ScanPart | None) -> bool:
-    """Whether a file was read to its end; one that broke off is tried again."""
-    return part is not None and not any(one.unread for one in part.files)
-
-
-State = Literal["whole", "template", "part", "common", "no", "too short"]
-STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
-
-
-def _state_of(found: searching.FoundText) -> State:
-    """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
-    in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
-    if found.characters < RUN:
-        return "too short"
-    if found.own > SLIGHT or (found.longest >= UNIQUE and found.own):
-        return "whole" if found.copies else "template" if found.is_template else "part"
-    if found.coverage > SLIGHT:
-        return "common"
-    return "part" if found.near else "no"
-
-
 _OWN: tuple[State, ...] = ("whole", "template", "part")
 """The states of texts with passages that are not common."""
 
 
 class _FoundSide:
-    """The texts of one side: their states, how many are in each, and of its documents how many have a whole text, of
-    how many able (`units`)."""
+    """The texts of one side: how many are in each state, and of its documents how many have a whole text, of how many
+    able (`units`)."""
 
     def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
-        self.states: tuple[State, ...] = tuple(map(_state_of, found))
-        self.counts = Counter(self.states)
-        documents = {(text.document, state) for text, state in zip(texts, self.states, strict=True)}
+        self.counts = Counter(one.state for one in found)
+        documents = {(text.document, one.state) for text, one in zip(texts, found, strict=True)}
         self.whole = sum(state == "whole" for _, state in documents)
         self.units = len({document for document, state in documents if state != "too short"})
 
@@ -407,7 +380,7 @@ class _Findings:
         self.overlap = asked.grams.shares(whole.grams) if asked.grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = _chance_of(self.mine, self.controls) if self.controls else None
-        self.unique = 0 if self.controls else _unique(asked, found, self.mine)
+        self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
 
     @property
     def _outcome(self) -> Literal["found", "absent", "inconclusive"]:
@@ -420,7 +393,8 @@ class _Findings:
     def verdict(self, seconds: float) -> Verdict:
         """The result, of a search that took so many seconds."""
         asked, mine, controls, corpus = self.asked, self.mine, self.controls, self.asked.corpus
-        usable = [one for one, state in zip(self.found, mine.states, strict=False) if state != "too short"]
+        found = self.found[: len(corpus)]
+        usable = [one for one in found if one.state != "too short"]
         coverage = float(np.mean([one.coverage for one in usable]))
         read = self.whole.files
         figures: dict[str, Any] = {"found": {state: mine.counts[state] for state in STATES}}
@@ -437,7 +411,7 @@ class _Findings:
             figures |= {
                 "control texts found": controls.count(*_OWN),
                 "control texts whole": controls.counts["whole"],
-                "control texts": len(controls.states),
+                "control texts": controls.counts.total(),
                 "p of so many more whole texts than controls": self.chance,
             }
         held = {"heldout": record_corpus(asked.heldout)} if asked.heldout else {}
@@ -459,8 +433,8 @@ class _Findings:
             tables=self._tables(),
             skipped=tuple(
                 Skipped(text.id, say("scan.skipped", run=RUN), 0)
-                for text, state in zip(corpus.texts, mine.states, strict=True)
-                if state == "too short"
+                for text, one in zip(corpus.texts, found, strict=True)
+                if one.state == "too short"
             ),
             statements=statements_of(asked.settings),
             settings={
@@ -496,9 +470,9 @@ class _Findings:
 
         def counted(*states: State) -> str:
             """How many texts, and how many controls, are in one of these states."""
-            sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.corpus.name}
+            sides = {"some": mine.count(*states), "total": mine.counts.total(), "name": asked.corpus.name}
             if controls:
-                sides |= {"known": controls.count(*states), "controls": len(controls.states)}
+                sides |= {"known": controls.count(*states), "controls": controls.counts.total()}
             return say(f"scan.statement.of_{'both' if controls else 'texts'}", **sides)
 
         numbers: dict[str, Any] = {
@@ -555,7 +529,6 @@ class _Findings:
     def _tables(self) -> tuple[Table, ...]:
         """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
         asked, found, texts = self.asked, self.found, self.asked.corpus.texts
-        states = (*self.mine.states, *(self.controls.states if self.controls else ()))
         written, ids = asked.written, tuple(text.id for text in asked.texts)
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
         names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
@@ -573,6 +546,7 @@ class _Findings:
             some = ((name, kind, enumerate(getattr(one, which), 1)) for name, kind, one in every)
             return [(name, kind, rank, *one[1:]) for name, kind, mine in some for rank, one in mine]
 
+        states = tuple(one.state for one in found)
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
         )
@@ -595,18 +569,14 @@ class _Findings:
         return tables if asked.settings.near else tables[:-1]
 
 
-def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _FoundSide) -> int:
+def _count_unique(asked: Searching, found: Sequence[searching.FoundText]) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    if not mine.whole:
-        return 0
-    search, streams = FileSearch(asked.blocks), Streams(exact=asked.exact)
+    search, streams = searching.FileSearch(asked.blocks), Streams(exact=asked.exact)
     for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
         search.add(stream, lambda _: ("", "", ""))
     own = searching.summarise_texts(search.part(FileFacts("")), asked.folded)
-    return sum(
-        state == "whole" and one.unique(beside) >= UNIQUE
-        for one, beside, state in zip(found, own, mine.states, strict=False)
-    )
+    both = zip(found, own, strict=True)  # there are no controls
+    return sum(one.state == "whole" and one.unique(beside) >= UNIQUE for one, beside in both)
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))

@@ -15,11 +15,11 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -197,6 +197,8 @@ BROKEN, _BOUNDED = 3, 4
 UNIQUE, FEW = 300, 3
 """Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
 of this kind would have it in common with them; and how many these documents may be."""
+SLIGHT = 0.05
+"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
 MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
 _GATHERED = 1 << 18
@@ -389,6 +391,10 @@ class _Passage(NamedTuple):
     common: bool = False
 
 
+State = Literal["whole", "template", "part", "common", "no", "too short"]
+STATES: tuple[State, ...] = get_args(State)
+
+
 class FoundText:
     """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
     it change (`changes`). `coverage` is the share of its characters in runs, `common` the share in passages that stand
@@ -439,8 +445,20 @@ class FoundText:
         """The share of its characters that was found in passages that are not common."""
         return self.coverage - self.common
 
+    @cached_property
+    def state(self) -> State:
+        """Whether the text stands in the corpus: "whole" in one place; as a "template", with other words at the same
+        places in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
+        if self.characters < RUN:
+            return "too short"
+        if self.own > SLIGHT or (self.longest >= UNIQUE and self.own):
+            return "whole" if self.copies else "template" if self._is_template else "part"
+        if self.coverage > SLIGHT:
+            return "common"
+        return "part" if self.near else "no"
+
     @property
-    def is_template(self) -> bool:
+    def _is_template(self) -> bool:
         """Whether many documents hold the text's passages and all break off at the same places between them."""
         usual = _quarter(self.passages, rarest=False)
         stretches = groupby(self.passages, lambda one: one.documents <= usual / 2)
