@@ -209,7 +209,8 @@ def test_a_fault_of_either_way_is_one_of_the_text(monkeypatch):
 
     ways = iter([Faulty("", CUT, EMPTY), Faulty(CUT, EMPTY, "")])
     monkeypatch.setattr(ccnews, "open_translator", lambda *_, **__: next(ways))
-    found = BackTranslation().open()[1](["a", "b", "c"], 0)
+    _, change = BackTranslation().open()
+    found = change(["a", "b", "c"], 0)
     assert [one.fault for one in found] == [CUT, CUT, EMPTY]
 
 

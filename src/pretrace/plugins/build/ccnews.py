@@ -61,8 +61,8 @@ _OPENING = ("dtype", "device", "allow_pickle", "trust_remote_code")
 Opening = Annotated[ModelSettings, *_OPENING]
 
 
-Opened = tuple[Mapping[str, Any], Callable[[Sequence[str], int], list[Changed]]]
-"""An opened transformation: facts of its models, and what transforms texts in order, given a seed."""
+Change = Callable[[Sequence[str], int], list[Changed]]
+"""What transforms texts in order, given a seed."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,8 @@ class BackTranslation:
     def __post_init__(self) -> None:
         check_ranges(self)
 
-    def open(self) -> Opened:
-        """Both translators, loaded."""
+    def open(self) -> tuple[Mapping[str, Any], Change]:
+        """Facts of both translators, loaded, and what translates."""
         how: dict[str, Any] = {"beams": self.beams, "cache": is_kept()}
         there, back = (open_translator(model, self.opening, **how) for model in (self.there, self.back))
 
@@ -109,8 +109,8 @@ class Masking:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"--mask share must be between 0 and 1, found {self.share:g}.")
 
-    def open(self) -> Opened:
-        """The masked language model, loaded."""
+    def open(self) -> tuple[Mapping[str, Any], Change]:
+        """Facts of the masked language model, loaded, and what masks."""
         proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
         assert isinstance(proposer.guesser, MaskedGuesser)
@@ -152,8 +152,8 @@ class Rewriting:
         told = {"place": PLACE, "prompt": PROMPT, "found": self.prompt[:60]}
         require(PLACE in self.prompt, say("build.refused.prompt_place", **told))
 
-    def open(self) -> Opened:
-        """The model, loaded, or the server's address."""
+    def open(self) -> tuple[Mapping[str, Any], Change]:
+        """Facts of the model, loaded, or of the server, and what rewrites."""
         model = open_instructed(self.model, self.opening, cache=is_kept())
 
         def change(texts: Sequence[str], seed: int) -> list[Changed]:
@@ -369,7 +369,7 @@ def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
 def _changed(
     name: str,
     drawn: Sequence[Text],
-    change: Callable[[Sequence[str], int], list[Changed]],
+    change: Change,
     settings: CcnewsSettings,
     left: writing.LeftOut,
     progress: Progress,

@@ -257,7 +257,7 @@ class CorpusReader:
         self.read = FileFacts(file.address)
         self._kept = dict[int, DocumentFacts]()  # of rows before `_first`, whose strings go on
         self._first = 0
-        self._told: Callable[[int], object] = dict[int, object]().get
+        self._told: Callable[[int], object] = lambda _: None
 
     def documents(self, most: int | None = None) -> Iterator[folding.Stream]:
         """The documents of the file, up to `most` bytes of it, in one buffer after the other, which is that of the next

@@ -32,7 +32,7 @@ from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
 from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, UNIQUE, WHOLE, State
-from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
+from pretrace.plugins.scan.sequences import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
 from pretrace.report.wording import duration, first_of
 from pretrace.results.atomic import atomic_text, write_atomically

@@ -37,7 +37,7 @@ from pretrace.plugins.scan.folding import (
     load_kernels,
     rows_of,
 )
-from pretrace.plugins.scan.wording import NEAREST
+from pretrace.plugins.scan.sequences import NEAREST
 
 RUN, SHORT = 50, 24
 """Letters and digits in a row in common that count as a run, and that count beside others in the same place."""

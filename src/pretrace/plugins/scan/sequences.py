@@ -62,14 +62,14 @@ class TextSequences:
 
     def __init__(self, texts: Sequence[bytes], size: int) -> None:
         hashes, owners = _sequences(*_words_of(Strings.of(texts)), size)
-        self.keys, places = np.unique(hashes, return_inverse=True)
-        self.table = HashTable.of(self.keys)
-        self.texts = _each_once(places, owners, (len(self.keys), len(texts)))
+        keys, places = np.unique(hashes, return_inverse=True)
+        self.table = HashTable.of(keys)
+        self.texts = _each_once(places, owners, (len(keys), len(texts)))
         self.sizes: npt.NDArray[np.int64] = self.texts.sum(axis=0)
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
         """The share of each text's sequences that are among those found, NaN for a text that has none."""
-        counts = self.texts.T @ np.isin(self.keys, found).astype(np.int64)
+        counts = self.texts.T @ np.isin(self.table.keys, found).astype(np.int64)
         return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
 
 
@@ -79,14 +79,14 @@ class WordsFound:
 
     def __init__(self, file: str, shingles: TextSequences | None, grams: TextSequences | None) -> None:
         self._file, self._shingles, self._grams = file, shingles, grams
-        self._found = np.zeros(len(grams.keys) if grams else 0, dtype=np.bool_)
+        self._found = np.zeros(len(grams.table.keys) if grams else 0, dtype=np.bool_)
         self.near = np.zeros(len(shingles.sizes) if shingles else 1, dtype=np.int64)
         self.nearest: list[Sighting] = []
 
     @property
     def grams(self) -> Numbers:
         """The hashes of the texts' sequences of 13 words that were found, in order."""
-        return self._grams.keys[self._found] if self._grams else np.zeros(0, np.uint64)
+        return self._grams.table.keys[self._found] if self._grams else np.zeros(0, np.uint64)
 
     def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer."""
@@ -99,7 +99,7 @@ class WordsFound:
         at, key = held.table.find(hashes)
         if not len(at):
             return
-        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.keys)))
+        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.table.keys)))
         shared = (documents @ held.texts).tocoo()  # how many different sequences they have in common
         rows = np.stack([shared.row, shared.col, shared.data], axis=1)
 
