@@ -76,7 +76,7 @@ def test_a_job_of_the_page(planted, tmp_path):
 def test_the_question_whether_a_cluster_answers(planted, monkeypatch):
     monkeypatch.setattr(pool, "ANSWERS_WITHIN", 1.5)
     with socket.create_server(("127.0.0.1", 0)) as nothing, pytest.raises(PretraceError):
-        pool.check_answers(f"127.0.0.1:{nothing.getsockname()[1]}")
+        pool._check_answers(f"127.0.0.1:{nothing.getsockname()[1]}")
     assert not (planted / "RUN").exists()
 
 

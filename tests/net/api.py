@@ -36,7 +36,7 @@ NAMES = {
     "pretrace.plugins.scan.folding": (
         "FoldedTexts Streams Strings cut_of fold_pieces fold_strings folded hash_of strings_of_item strings_of_lines"
     ),
-    "pretrace.plugins.scan.searching": "REPEATS Search Table=BlockTable",
+    "pretrace.plugins.scan.searching": "REPEATS FileSearch Table=BlockTable",
     "pretrace.scores": "parse scores",
     "pretrace.scores.neurons": "GRID NAPDD",
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",

@@ -152,7 +152,7 @@ def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextS
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
     plain = replace(source, columns=replace(source.columns, label=""))
     texts = plain.stream(skip_unreadable=skip_unreadable)
-    labelled: TextStream = find_plugin("scan.labels").LabelledStream(texts, found)
+    labelled: TextStream = find_plugin("scan.result").LabelledStream(texts, found)
     return labelled
 
 

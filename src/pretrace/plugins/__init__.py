@@ -24,7 +24,7 @@ COMMANDS = {
 SCORES = {
     "codec": "pretrace.plugins.scores.prefixed",
     "con_recall": "pretrace.plugins.scores.prefixed",
-    "coverage": "pretrace.plugins.scores.coverage",
+    "coverage": "pretrace.plugins.scores.prefixed",
     "learned": "pretrace.plugins.scores.learned",
 }
 """The module of a plug-in that registers each score."""
@@ -40,13 +40,13 @@ PAGES = {
     **dict.fromkeys(("marks", "canaries"), "pretrace.plugins.marks.page"),
     "recite": "pretrace.plugins.recite.page",
     "samples": "pretrace.plugins.harnesses.page",
-    "scan": "pretrace.plugins.scan.page",
+    "scan": "pretrace.plugins.scan.result",
 }
 """The module of a plug-in that registers what the report of each test has of its own."""
 
 
 def find_plugin(module: str) -> Any:
-    """Import a module of a plug-in, such as `scan.labels`; ExpressionError where the plug-in is not there."""
+    """Import a module of a plug-in, such as `scan.result`; ExpressionError where the plug-in is not there."""
     try:
         return import_module(f"{__name__}.{module}")
     except ModuleNotFoundError as error:

@@ -25,11 +25,10 @@ from pretrace.plugins.build.ccnews import (
     Changed,
     Masking,
     Rewriting,
-    Transform,
+    _split_of,
+    _take_sentences,
     build_ccnews,
     read_side,
-    split_of,
-    take_sentences,
 )
 from pretrace.types import Corpus, Text
 
@@ -61,7 +60,7 @@ class Marked:
     kind = "trans"
 
     def open(self):
-        return Transform({"model": "marker", "weights": "0" * 64}, self._change)
+        return {"model": "marker", "weights": "0" * 64}, self._change
 
     def _change(self, texts, seed):
         self.given.extend(texts)
@@ -154,12 +153,12 @@ def test_too_few_texts_before_any_model_is_opened(tmp_path):
 
 
 def test_the_papers_split_and_lengths():
-    splits = [split_of(rank, 600) for rank in range(600)]
+    splits = [_split_of(rank, 600) for rank in range(600)]
     assert [splits.count(name) for name in ("reference", "validation", "test")] == [100, 100, 400]
-    assert take_sentences("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
-    assert take_sentences("a" * 100_000, 5) == "a" * 100_000
-    assert take_sentences("", 5) == ""
-    assert take_sentences("今日は雨。明日は晴。", 5) == "今日は雨。"
+    assert _take_sentences("One two three.\n\nFour five six. Seven", 6) == "One two three.\n\nFour five six."
+    assert _take_sentences("a" * 100_000, 5) == "a" * 100_000
+    assert _take_sentences("", 5) == ""
+    assert _take_sentences("今日は雨。明日は晴。", 5) == "今日は雨。"
 
 
 def test_only_the_year_that_was_asked_for(tmp_path):
@@ -210,7 +209,8 @@ def test_a_fault_of_either_way_is_one_of_the_text(monkeypatch):
 
     ways = iter([Faulty("", CUT, EMPTY), Faulty(CUT, EMPTY, "")])
     monkeypatch.setattr(ccnews, "open_translator", lambda *_, **__: next(ways))
-    found = BackTranslation().open().change(["a", "b", "c"], 0)
+    _, change = BackTranslation().open()
+    found = change(["a", "b", "c"], 0)
     assert [one.fault for one in found] == [CUT, CUT, EMPTY]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.corpora.dates import days
-from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
+from pretrace.plugins.build.translating import cut_pieces, split_sentences
 
 
 @pytest.mark.parametrize(

@@ -21,19 +21,20 @@ from pretrace.corpora.dates import days
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build.patents import (
     Dates,
-    PageColumns,
     Pages,
     PatentPages,
     PatentSettings,
     _Builder,
+    _chinese_share,
+    _drop_lines,
+    _find_boilerplate,
+    _jieba_tokenizer,
+    _read_markup,
+    _sort_page,
+    _take_labels,
+    _word_spans,
     build_patents,
-    drop_lines,
-    find_boilerplate,
-    read_markup,
-    sort_page,
-    take_labels,
 )
-from pretrace.plugins.build.segmenting import ChineseWords, _tokenizer, chinese_share
 
 SETTINGS = PatentSettings(words=120)
 LEFT = {
@@ -70,13 +71,12 @@ def test_members_are_old_and_non_members_new(built):
 
 
 def test_a_snippet_is_so_many_words_of_its_page(built, pages):
-    words = ChineseWords()
     texts = {name: text for name, text, _ in Pages(PatentPages(pages))}
     starts = set()
     for row in built.rows:
         text = str(row["text"])
         page = texts[str(row["id"])]
-        assert len(words.spans(text)) == 120
+        assert len(_word_spans(text)) == 120
         assert text in page
         assert made.HEADING not in text
         starts.add(page.index(text))
@@ -86,7 +86,7 @@ def test_a_snippet_is_so_many_words_of_its_page(built, pages):
 
 def test_a_page_of_just_enough_words_is_a_snippet():
     page = {"id": "a", "text": "水泵壳体底座", "group": "a"}
-    words = len(ChineseWords().spans(page["text"]))
+    words = len(_word_spans(page["text"]))
     found = [_Builder(PatentSettings(words=n))._snippet(page) for n in (words, words + 1)]
     assert [[row["text"] for row in rows] for rows in found] == [[page["text"]], []]
 
@@ -122,11 +122,10 @@ def test_the_length_series_has_one_beginning(pages, tmp_path, built):
     assert series.card["counts"]["rows"] == 30
     left = {why: found["count"] for why, found in series.card["left_out"].items()}
     assert left["not drawn"] == 15 - left.get("too short", 0)
-    words = ChineseWords()
     for row in series.rows:
         assert row["id"] == f"{row['group']}#{row['length']}"
         assert whole[str(row["group"])].startswith(str(row["text"]))
-        assert len(words.spans(str(row["text"]))) == row["length"]
+        assert len(_word_spans(str(row["text"]))) == row["length"]
     opened = open_corpus(f"patentmia(path='{series.out}', length=60)").texts
     assert sum(bool(text.member) for text in opened) == 5 == len(opened) / 2
 
@@ -175,7 +174,7 @@ def test_a_table_of_pages(tmp_path, kind):
     assert dated == {"CN1": "2019-01-01", "CN2": "2020-02-02"}
     assert found[1][1] == made.text("CN2").replace("\n", " ")
     with pytest.raises(TextsError, match=r"no column 'when'; .*'id', 'html'"):
-        list(Pages(PatentPages(path, PageColumns(published="when"))))
+        list(Pages(PatentPages(path, published="when")))
     if kind == "jsonl":
         path.write_text(json.dumps({**rows[0], "id": [1]}))
         with pytest.raises(TextsError, match=r"row 0 .*\[1\]"):
@@ -195,7 +194,7 @@ def test_a_table_of_pages(tmp_path, kind):
     ],
 )  # fmt: skip
 def test_on_which_side_a_page_is(published, priority, expected):
-    found = sort_page(Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
+    found = _sort_page(Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
     if isinstance(expected, bool):
         assert found is expected
     else:
@@ -236,12 +235,12 @@ GOOGLE = """<!doctype html><html><head><title>CN1</title>
 
 
 def dates(html):
-    found = read_markup(html)[1]
+    found = _read_markup(html)[1]
     return str(found.published), str(found.priority)
 
 
 def test_a_google_page():
-    text, found = read_markup(GOOGLE)
+    text, found = _read_markup(GOOGLE)
     assert text == "本发明涉及水泵。\n第一段\n第二段\n第三 段 <末>"
     assert (str(found.published), str(found.priority)) == ("2019-05-21", "2018-01-05")
 
@@ -272,7 +271,7 @@ def test_the_original_of_a_translated_page_is_read():
         '<section itemprop="description"><div><span class="notranslate"><span class="google-src-text">水泵</span> '
         'Water pump</span></div><div><span class="google-src-text">壳体</span> Shell</div></section>'
     )
-    assert read_markup(html)[0] == "水泵\n壳体"
+    assert _read_markup(html)[0] == "水泵\n壳体"
 
 
 @pytest.mark.parametrize(
@@ -287,7 +286,7 @@ def test_the_original_of_a_translated_page_is_read():
     ],
 )  # fmt: skip
 def test_no_form_of_such_a_line_stays(line, published, priority):
-    text, found = take_labels(f"一种水泵\n{line}\n正文")
+    text, found = _take_labels(f"一种水泵\n{line}\n正文")
     assert text == "一种水泵\n正文"
     assert (str(found.published), str(found.priority)) == (published, priority)
 
@@ -295,7 +294,7 @@ def test_no_form_of_such_a_line_stays(line, published, priority):
 def test_sentences_that_name_dates_stay():
     page = "公开日：2019-05-21的文献CN1公开了一种水泵。\n申请号为202410012345.6的专利公开了一种水泵。\n"
     page += "参见公开日：2019-05-21。\n公开日：不详\n申请日\n本发明涉及一种水泵。"
-    assert take_labels(page)[0] == page
+    assert _take_labels(page)[0] == page
 
 
 LONG = (
@@ -307,9 +306,9 @@ LONG = (
 @pytest.mark.parametrize("page", [*LONG, "", "<", "<p", "</p></div>", "<body><body>", "&#xD800;"])
 def test_long_and_broken_pages_are_read_or_refused(page):
     """Most of these would take hours if reading took longer than in proportion to their length."""
-    take_labels(page)
+    _take_labels(page)
     with contextlib.suppress(TextsError):  # of tags that stand open within each other
-        read_markup(page)[0].encode("utf-8", "surrogatepass")
+        _read_markup(page)[0].encode("utf-8", "surrogatepass")
 
 
 # What is taken out of pages, and their words.
@@ -318,9 +317,8 @@ TEXT = "本发明涉及一种水泵，包括壳体 10 与 LED 灯；\n\n  所述
 
 
 def test_words_tile_the_text_but_for_white_space():
-    words = ChineseWords()
-    spans = words.spans(TEXT)
-    whole = _tokenizer()[0].cut(TEXT)
+    spans = _word_spans(TEXT)
+    whole = _jieba_tokenizer()[0].cut(TEXT)
     assert [TEXT[a:b] for a, b in spans] == [word for word in whole if not word.isspace()]
     gaps = [TEXT[a:b] for (_, a), (b, _) in itertools.pairwise(spans)]
     assert all(not gap.strip() for gap in gaps)
@@ -328,40 +326,40 @@ def test_words_tile_the_text_but_for_white_space():
 
 
 def test_a_run_without_end_is_cut():
-    words = ChineseWords()
-    assert words.spans("的" * 30_000)[-1][1] == 30_000
-    assert not words.spans("")
-    assert not words.spans(" \n")
+    assert _word_spans("的" * 30_000)[-1][1] == 30_000
+    assert not _word_spans("")
+    assert not _word_spans(" \n")
 
 
 def test_jieba_leaves_nothing_behind_and_says_nothing(capfd):
     cache = Path(tempfile.gettempdir()) / "jieba.cache"
     before = cache.stat().st_mtime_ns if cache.exists() else None
-    _tokenizer.cache_clear()
-    ChineseWords()
+    _jieba_tokenizer.cache_clear()
+    _jieba_tokenizer()
     assert (cache.stat().st_mtime_ns if cache.exists() else None) == before
     assert capfd.readouterr() == ("", "")
 
 
 def test_without_jieba_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    _jieba_tokenizer.cache_clear()
     with pytest.raises(MissingPackageError, match=r"pip install jieba$"):
-        ChineseWords()
+        _word_spans("")
 
 
 def test_the_share_of_chinese():
-    assert chinese_share("水泵 ab\n") == 0.5
-    assert chinese_share(" ") == 0.0
-    assert chinese_share("\U00020000") == 1.0
+    assert _chinese_share("水泵 ab\n") == 0.5
+    assert _chinese_share(" ") == 0.0
+    assert _chinese_share("\U00020000") == 1.0
 
 
 def test_boilerplate_stands_on_many_pages():
     texts = [f"Google Patents\n  返回 \n第{i}页\n" for i in range(40)] + ["x"] * 60
-    lines = find_boilerplate(texts, 0.2)
+    lines = _find_boilerplate(texts, 0.2)
     assert lines == {"x": 60, "Google Patents": 40, "返回": 40}
-    assert drop_lines(texts[3], lines) == "第3页\n"
-    assert find_boilerplate(["a\na"] * 9, 0.0) == {}
-    assert find_boilerplate(texts, 0.6) == {}  # as many are not more
+    assert _drop_lines(texts[3], lines) == "第3页\n"
+    assert _find_boilerplate(["a\na"] * 9, 0.0) == {}
+    assert _find_boilerplate(texts, 0.6) == {}  # as many are not more
 
 
 def test_pages_of_one_template_stay(tmp_path):

@@ -22,10 +22,10 @@ from pretrace.errors import ModelError
 from pretrace.plugins.harnesses.inspect_scorers import (
     SCORERS,
     SampleReading,
+    _opened_by,
     _warn,
     contamination,
     membership,
-    opened_by,
 )
 from pretrace.scoring.plan import Models
 
@@ -132,9 +132,9 @@ def test_a_model_that_cannot_be_opened_has_to_be_named():
 def test_a_model_behind_a_server_is_opened_there():
     model = get_model("vllm/org/name", base_url="http://127.0.0.1:9/v1")
     with pytest.raises(ModelError, match="-S model="):
-        opened_by(model)  # its server was not asked for anything yet, so its address is not known
+        _opened_by(model)  # its server was not asked for anything yet, so its address is not known
     model.api.base_url = "http://127.0.0.1:9/v1"
-    assert opened_by(model) == "vllm:http://127.0.0.1:9#org/name"
+    assert _opened_by(model) == "vllm:http://127.0.0.1:9#org/name"
 
 
 def test_every_score_has_a_scorer_that_the_entry_point_finds():

@@ -107,13 +107,13 @@ def test_no_place_for_a_worker(ray, monkeypatch):
     with pytest.raises(PretraceError, match=said), Pool(ray, Doubling(), wanted):
         pass
     with pytest.raises(PretraceError, match=r"no room for a worker: the cluster has 2 CPU and 0 GPU"):
-        pool.room(ray, EngineSettings(gpus_per_worker=1))
+        Pool(ray, Doubling(), EngineSettings(gpus_per_worker=1))
 
 
 def test_more_workers_than_processors_do_not_wait_for_each_other(ray):
     with Pool(ray, Doubling(), EngineSettings(workers=3)) as some:
         assert {answer.value[0] for _, answer in some.each(pieces(*range(9)))} == set(range(0, 18, 2))
-    assert pool.room(ray, EngineSettings(workers=0)).workers == 2
+    assert Pool(ray, Doubling(), EngineSettings(workers=0)).workers == 2
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:10001", "nowhere"])

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from pretrace.plugins.scan.folding import _NAMES, BLOCK, MARKS, TAG, letters_of
+from pretrace.plugins.scan.folding import _NAMES, BLOCK, MARKS, TAG, _letters_of
 
 _AND = rb"(?:&|\\+u0026)(?:amp;)*"
 _LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
@@ -42,7 +42,7 @@ def unescape(written: bytes) -> bytes:
 
 @cache
 def _letters(character, spaced):
-    return " " if spaced and character.isspace() else letters_of(character)
+    return " " if spaced and character.isspace() else _letters_of(character)
 
 
 def fold_plainly(raw, *, spaced=False):

@@ -8,7 +8,7 @@ from made import written
 
 from pretrace.corpora import open_stream
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.labels import LabelledStream
+from pretrace.plugins.scan.result import LabelledStream
 from pretrace.runs import load_run
 from pretrace.statistics.roc import auc
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from net.api import (
     REPEATS,
     CorpusFile,
+    FileSearch,
     FoldedTexts,
     Reader,
-    Search,
     Streams,
     Strings,
     Table,
@@ -68,7 +68,7 @@ def searched(texts, documents, *, exact=True):
     document."""
     found = [[] for _ in documents]
     strings = Strings.of(documents, columns=range(len(documents)))
-    streams, search = Streams(exact=exact), Search(Table(FoldedTexts(texts, exact=True)))
+    streams, search = Streams(exact=exact), FileSearch(Table(FoldedTexts(texts, exact=True)))
     for stream in itertools.chain(streams.join(strings), streams.end()):
         for owner, text, start, end, at, characters, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
@@ -176,7 +176,7 @@ def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
     text, other = (folded(made(rng, size)).decode().encode("ascii", "ignore") for size in (600, 60))
     rows = [text[i : i + 30] for i in range(0, len(text), 30)]
-    streams, search = Streams(exact=True), Search(Table(FoldedTexts([text, other], exact=True)))
+    streams, search = Streams(exact=True), FileSearch(Table(FoldedTexts([text, other], exact=True)))
     found, number = [], 7
     for begin in range(0, len(rows), 4):  # a few rows at a time, with another column beside them
         some = rows[begin : begin + 4]
@@ -249,8 +249,9 @@ def test_bytes_that_are_no_utf_8_are_read_alike(tmp_path_factory, some):
     written = [one for item in items for one, _ in strings_of_item(item)]
     behind = [b"", *[None] * (len(written) - 1)]
     for exact in (False, True):
-        (one,) = Reader("text", exact).documents(CorpusFile(str(path), 0))
-        assert one.read.unreadable == 0
+        reader = Reader(CorpusFile(str(path), 0), "text", exact)
+        (stream,) = reader.documents()
+        assert reader.read.unreadable == 0
         plain, spans = fold_strings_plainly(Strings.of(written), behind, exact=exact, spaced=False)
-        assert one.stream.buffer.tobytes() == plain.tobytes()
-        assert one.stream.spans.tolist() == spans.tolist()
+        assert stream.buffer.tobytes() == plain.tobytes()
+        assert stream.spans.tolist() == spans.tolist()

@@ -6,7 +6,7 @@ import torch
 from tiny import SENTENCES, opened
 
 from pretrace.backends.generation import never_drawn
-from pretrace.plugins.scores.coverage import covered
+from pretrace.plugins.scores.prefixed import covered
 from pretrace.scores import parse
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models

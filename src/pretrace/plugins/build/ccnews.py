@@ -31,9 +31,15 @@ from pretrace.corpora.dates import days
 from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.plugins.build import writing
-from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.plugins.build.set_similarity import shared_words
-from pretrace.plugins.build.translating import CUT, EMPTY, Changed, open_translator
+from pretrace.plugins.build.translating import (
+    CUT,
+    EMPTY,
+    Changed,
+    cut_pieces,
+    open_translator,
+    split_sentences,
+)
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress
@@ -55,12 +61,8 @@ _OPENING = ("dtype", "device", "allow_pickle", "trust_remote_code")
 Opening = Annotated[ModelSettings, *_OPENING]
 
 
-@dataclass(frozen=True, slots=True)
-class Transform:
-    """An opened transformation: `facts` of its models, `change` transforms texts in order, given a seed."""
-
-    facts: Mapping[str, Any]
-    change: Callable[[Sequence[str], int], list[Changed]]
+Change = Callable[[Sequence[str], int], list[Changed]]
+"""What transforms texts in order, given a seed."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class BackTranslation:
     def __post_init__(self) -> None:
         check_ranges(self)
 
-    def open(self) -> Transform:
-        """Both translators, loaded."""
+    def open(self) -> tuple[Mapping[str, Any], Change]:
+        """Facts of both translators, loaded, and what translates."""
         how: dict[str, Any] = {"beams": self.beams, "cache": is_kept()}
         there, back = (open_translator(model, self.opening, **how) for model in (self.there, self.back))
 
@@ -90,7 +92,7 @@ class BackTranslation:
                 for text, first, last in zip(texts, abroad, home, strict=True)
             ]
 
-        return Transform({"there": dict(there.facts), "back": dict(back.facts)}, change)
+        return {"there": dict(there.facts), "back": dict(back.facts)}, change
 
 
 @dataclass(frozen=True)
@@ -107,8 +109,8 @@ class Masking:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"--mask share must be between 0 and 1, found {self.share:g}.")
 
-    def open(self) -> Transform:
-        """The masked language model, loaded."""
+    def open(self) -> tuple[Mapping[str, Any], Change]:
+        """Facts of the masked language model, loaded, and what masks."""
         proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
         tokens = proposer.tokens
@@ -125,7 +127,7 @@ class Masking:
             joined = ["".join(next(made)[0] for _ in some) for some in parts]
             return [Changed(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
 
-        return Transform({**proposer.facts, "share": self.share, "piece": most}, change)
+        return {**proposer.facts, "share": self.share, "piece": most}, change
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,8 @@ class Rewriting:
         told = {"place": PLACE, "prompt": PROMPT, "found": self.prompt[:60]}
         require(PLACE in self.prompt, say("build.refused.prompt_place", **told))
 
-    def open(self) -> Transform:
-        """The model, loaded, or the server's address."""
+    def open(self) -> tuple[Mapping[str, Any], Change]:
+        """Facts of the model, loaded, or of the server, and what rewrites."""
         model = open_instructed(self.model, self.opening, cache=is_kept())
 
         def change(texts: Sequence[str], seed: int) -> list[Changed]:
@@ -162,7 +164,7 @@ class Rewriting:
                 for text, one in zip(texts, answers, strict=True)
             ]
 
-        return Transform({**model.facts, "prompt": self.prompt}, change)
+        return {**model.facts, "prompt": self.prompt}, change
 
 
 TransformMethod = BackTranslation | Masking | Rewriting
@@ -196,7 +198,7 @@ def read_side(source: str, columns: Columns, *, date_column: str | None = None, 
     return Corpus(source, tuple(kept), source, (*stream.notes, note))
 
 
-def draw_candidates(
+def _draw_candidates(
     corpus: Corpus, side: str, settings: CcnewsSettings, *, known: frozenset[bytes], left: writing.LeftOut
 ) -> Iterator[Text]:
     """The usable texts of one side in a drawn order, one of each document, cut to whole sentences. Too few words,
@@ -209,9 +211,9 @@ def draw_candidates(
         if text.document in documents:
             left[f"{side}: another text of the same document was taken"].append(name)
             continue
-        shown = take_sentences(text.text, settings.most_words)
+        shown = _take_sentences(text.text, settings.most_words)
         keys = {_content_key(text.text), _content_key(shown)}
-        if count_words(shown) < settings.fewest_words:
+        if _count_words(shown) < settings.fewest_words:
             left[f"{side}: fewer than {settings.fewest_words} words"].append(name)
         elif keys & known:
             left[f"{side}: also among the members"].append(name)
@@ -223,30 +225,30 @@ def draw_candidates(
             yield Text(f"{side}-{name}", shown, group=f"{side}-{text.document}")
 
 
-def count_words(text: str) -> int:
+def _count_words(text: str) -> int:
     """Words of a text; a character counts as one in scripts that are written without spaces.
 
-    >>> count_words("It rained, twice."), count_words("今日は雨")
+    >>> _count_words("It rained, twice."), _count_words("今日は雨")
     (3, 4)
     """
     return sum(1 for _ in WORD.finditer(text))
 
 
-def take_sentences(text: str, most: int) -> str:
+def _take_sentences(text: str, most: int) -> str:
     """The sentences from the start of a text that have at most so many words, without white space at the ends; the
     first words of the first sentence where that alone has more.
 
-    >>> take_sentences("One two three. Four five. Six.", 5), take_sentences("One two three four.", 2)
+    >>> _take_sentences("One two three. Four five. Six.", 5), _take_sentences("One two three four.", 2)
     ('One two three. Four five.', 'One two')
     """
     taken, room = [], most
     for sentence in split_sentences(text):
-        number = count_words(sentence)
+        number = _count_words(sentence)
         if number > room:
             break
         taken.append(sentence)
         room -= number
-    if not "".join(taken).strip() and count_words(text):
+    if not "".join(taken).strip() and _count_words(text):
         at = next((found.end() for k, found in enumerate(WORD.finditer(text), 1) if k == most), len(text))
         return text[:at].strip()
     return "".join(taken).strip()
@@ -258,13 +260,13 @@ def _content_key(text: str) -> bytes:
     return hashlib.sha256(plain.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def split_of(rank: int, size: int) -> str:
+def _split_of(rank: int, size: int) -> str:
     """The part of the benchmark that text number `rank` of a side of `size` is in, in the paper's proportions.
 
     Of 600 a side the first 100 are the reference detectors are fitted on, the next 100 validation, and 400 the test
     (appendix C.1). The order is random.
 
-    >>> [split_of(rank, 6) for rank in range(6)]
+    >>> [_split_of(rank, 6) for rank in range(6)]
     ['reference', 'validation', 'test', 'test', 'test', 'test']
     """
     if 6 * rank < size:
@@ -319,19 +321,19 @@ def build_ccnews(
     writing.check_place(out, recorded)
     left = writing.LeftOut(list)
     # whole and cut: articles may differ only behind what is taken of them
-    cut = ((text.text, take_sentences(text.text, settings.most_words)) for text in members.texts)
+    cut = ((text.text, _take_sentences(text.text, settings.most_words)) for text in members.texts)
     among = frozenset(map(_content_key, chain.from_iterable(cut)))
     sides: dict[str, list[Text]] = {}
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
-        sides[name] = list(draw_candidates(corpus, name, settings, known=known, left=left))
+        sides[name] = list(_draw_candidates(corpus, name, settings, known=known, left=left))
         _refuse_few(name, len(sides[name]), settings)
-    transform = method.open()
+    facts, change = method.open()
     rows: list[writing.Row] = []
     for name, some in sides.items():
         changed = name == NONMEMBERS or settings.transform_both
         pairs = [(one, one.text) for one in some[: settings.texts // 2]]
         if changed:
-            pairs = _changed(name, some, transform, settings, left, progress)
+            pairs = _changed(name, some, change, settings, left, progress)
         rows += [
             {
                 "id": one.id,
@@ -340,7 +342,7 @@ def build_ccnews(
                 "group": one.group,
                 "original": one.text,
                 "transformed": int(changed),
-                "split": split_of(rank, len(pairs)),
+                "split": _split_of(rank, len(pairs)),
             }
             for rank, (one, text) in enumerate(pairs)
         ]
@@ -348,7 +350,7 @@ def build_ccnews(
         "title": f"CCNewsPDD({method.kind}), built with pretrace",
         "after": PAPER,
         "settings": recorded,
-        "models": dict(transform.facts),
+        "models": dict(facts),
         "rows": _sizes(rows),
         "left_out": left.plain(),
         "blind": _blind(rows, settings),
@@ -366,7 +368,7 @@ def _refuse_few(name: str, found: int, settings: CcnewsSettings) -> None:
 def _changed(
     name: str,
     drawn: Sequence[Text],
-    transform: Transform,
+    change: Change,
     settings: CcnewsSettings,
     left: writing.LeftOut,
     progress: Progress,
@@ -378,12 +380,12 @@ def _changed(
     following = iter(drawn)
     while len(made) < size and (some := list(islice(following, min(_TOGETHER, size - len(made))))):
         begin, given = time.perf_counter(), [one.text for one in some]
-        for one, changed in zip(some, transform.change(given, settings.seed), strict=True):
+        for one, changed in zip(some, change(given, settings.seed), strict=True):
             if changed.fault:
                 left[f"{name}: {changed.fault}"].append(one.id)
             else:
                 made.append((one, changed.text))
-        number = sum(count_words(one.text) for one in some)
+        number = sum(_count_words(one.text) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
     return made
@@ -397,7 +399,7 @@ def _sizes(rows: Sequence[writing.Row]) -> dict[str, Any]:
         changed = [(row["original"], row["text"]) for row in side if row["transformed"]]
         kept, splits = shared_words(changed), [row["split"] for row in side]
         words, before = (
-            round(float(np.mean([count_words(row[one]) for row in side])), 2) for one in ("text", "original")
+            round(float(np.mean([_count_words(row[one]) for row in side])), 2) for one in ("text", "original")
         )
         told[name] = {
             "texts": len(side),

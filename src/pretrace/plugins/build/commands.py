@@ -113,7 +113,7 @@ FIGURES = OutputFile("figures", json_with(_KEY))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextSets:
+class _TextSets:
     """Two sets of texts."""
 
     a: str = option(help="Texts, as for `score`: the members' side.", metavar="A", path="in")
@@ -127,7 +127,7 @@ class TextSets:
 
 
 def gap(
-    pair: TextSets,
+    pair: _TextSets,
     settings: Annotated[AuditSettings, "classifiers"],
     drawn: Annotated[ScoreSettings, "seed"],
 ) -> Reply:
@@ -141,7 +141,7 @@ def gap(
 
 
 def quality(
-    pair: TextSets,
+    pair: _TextSets,
     settings: Comparing,
     embeddings: Annotated[
         str, Option("minilm, a sentence-transformers folder or hub id, or none.", panel="", path="in")
@@ -159,21 +159,18 @@ def quality(
         embed = None if embeddings == "none" else open_embedder(embeddings)
     except MissingPackageError as error:
         embed, missing = None, f"Similarity of embeddings is left out: {error}."
-    found = compare_sets(first.texts, second.texts, settings, embed=embed)
-    notes = [*found.notes, *([missing] if missing else [])]
-    size, other = found.texts
+    rows, (size, other), notes = compare_sets(first.texts, second.texts, settings, embed=embed)
+    notes += [missing] if missing else []
     own = {
         "texts": {"a": size, "b": other},
-        "rows": [asdict(row) for row in found.rows],
+        "rows": [asdict(row) for row in rows],
         "notes": notes,
         "settings": {"a": pair.a, "b": pair.b, "embeddings": embeddings, **asdict(settings)},
     }
     if figures is not None:
         atomic_bytes(figures, to_json({_KEY: 1, **own}), FIGURES)
 
-    measures = [(row.name, *(bracketed(one, 4, 4) for one in (row.inside, row.across))) for row in found.rows]
+    measures = [(row.name, *(bracketed(one, 4, 4) for one in (row.inside, row.across))) for row in rows]
     words = f"{size:,} texts of A, {other:,} of B; 95% intervals"
     table = plain_table("measure", numbers=("A with A", "A with B"), rows=measures, caption=words)
-    return Reply(
-        [table, *map(prose, (*(f"- {row.name}: {row.meaning}" for row in found.rows), *notes))], own=own
-    )
+    return Reply([table, *map(prose, (*(f"- {row.name}: {row.meaning}" for row in rows), *notes))], own=own)

@@ -8,13 +8,19 @@ a random place.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import logging
 import re
+import tempfile
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import date
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from selectolax.lexbor import LexborHTMLParser
@@ -29,9 +35,8 @@ from pretrace.corpora.opening import every_row, open_stream
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
 from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.corpora.webpages import decode_page, parse_page, visible_text
-from pretrace.errors import TextsError
+from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build import writing
-from pretrace.plugins.build.segmenting import ChineseWords, chinese_share
 from pretrace.plugins.build.writing import Row, add_strings, blind_baseline
 from pretrace.registry import require
 from pretrace.results.wording import plural, say
@@ -80,18 +85,18 @@ class Dates:
     published: Days | None = None
     priority: Days | None = None
 
-    @classmethod
-    def earliest(cls, written: Mapping[str, list[str]], where: str = "") -> Dates:
-        """The earliest of the dates that were written as each; `where` is what their names begin with."""
-        known = (filter(None, map(days, written.get(where + name, ()))) for name in ("published", "priority"))
-        return cls(*(min(some, key=lambda one: (one.first, one.last), default=None) for some in known))
-
-    def or_else(self, other: Dates) -> Dates:
+    def __or__(self, other: Dates) -> Dates:
         """These dates, and those of the other for what is not known here."""
         return Dates(self.published or other.published, self.priority or other.priority)
 
 
-def read_markup(html: str) -> tuple[str, Dates]:
+def _earliest(written: Mapping[str, list[str]], where: str = "") -> Dates:
+    """The earliest of the dates that were written as each; `where` is what their names begin with."""
+    known = (filter(None, map(days, written.get(where + name, ()))) for name in ("published", "priority"))
+    return Dates(*(min(some, key=lambda one: (one.first, one.last), default=None) for some in known))
+
+
+def _read_markup(html: str) -> tuple[str, Dates]:
     """The text of a page, a line a block of it, and its dates. TextsError for tags nested deeper than in any page."""
     # rows and cells as plain blocks, since a parser drops those that stand outside of a table
     page = parse_page(_OF_TABLES.sub(r"<\1div", html))
@@ -103,11 +108,11 @@ def read_markup(html: str) -> tuple[str, Dates]:
             if _ORIGINAL not in (node.attributes.get("class") or ""):
                 node.decompose()
     written = _marked_dates(page)
-    marked, meta = (Dates.earliest(written, where) for where in ("", "meta "))
-    text, labelled = take_labels(visible_text(page.body))
+    dates = _earliest(written) | _earliest(written, "meta ")
+    text, labelled = _take_labels(visible_text(page.body))
     if sections := page.css(f"{_SECTION}:not({_SECTION} *)"):
-        text = take_labels("\n".join(filter(None, map(visible_text, sections))))[0]
-    return text, marked.or_else(meta).or_else(labelled)
+        text = _take_labels("\n".join(filter(None, map(visible_text, sections))))[0]
+    return text, dates | labelled
 
 
 def _marked_dates(page: LexborHTMLParser) -> dict[str, list[str]]:
@@ -127,7 +132,7 @@ def _marked_dates(page: LexborHTMLParser) -> dict[str, list[str]]:
     return found
 
 
-def take_labels(text: str) -> tuple[str, Dates]:
+def _take_labels(text: str) -> tuple[str, Dates]:
     """A text without the lines that only give its dates and numbers ("公开日：2019-05-21"), and those dates. A label
     and what it names stand alone on a line, or on two; several may share one. What a sentence says of another patent's
     dates is not such a line. They are taken out since they would give the answer away, and so are filing dates and
@@ -145,7 +150,7 @@ def take_labels(text: str) -> tuple[str, Dates]:
         for name, value in fields:
             found[name].append(value)
         at += taken if fields else 1
-    return "\n".join(kept), Dates.earliest(found)
+    return "\n".join(kept), _earliest(found)
 
 
 def _fields(line: str) -> list[tuple[str, str]]:
@@ -181,25 +186,19 @@ _Written = tuple[str, str, bool, Dates]
 
 
 @dataclass(frozen=True, slots=True)
-class PageColumns:
-    """Columns of a table of pages; None stands for the usual names (`_USUAL`)."""
-
-    text: str | None = COLUMNS.key(None, "Column of the page; text, html, content or input unless named.")
-    published: str | None = COLUMNS.key(None, "Column of the publication date; published unless named.")
-    priority: str | None = COLUMNS.key(None, "Column of the priority date; priority unless named.")
-    id: str | None = COLUMNS.key(None, "Column of the page's id; id unless named.")
-
-
-@dataclass(frozen=True, slots=True)
 class PatentPages:
-    """Where the pages are: a folder or a table, its columns, and a table of dates."""
+    """Where the pages are: a folder or a table, its columns (None stands for the usual names, `_USUAL`), and a table of
+    dates."""
 
     source: Path = option(
         help="A folder of .html and .txt files, or a .jsonl, .csv, .tsv or .parquet file with a page a row.",
         metavar="PAGES",
         path="in",
     )
-    columns: PageColumns = field(default_factory=PageColumns)
+    text: str | None = COLUMNS.key(None, "Column of the page; text, html, content or input unless named.")
+    published: str | None = COLUMNS.key(None, "Column of the publication date; published unless named.")
+    priority: str | None = COLUMNS.key(None, "Column of the priority date; priority unless named.")
+    id: str | None = COLUMNS.key(None, "Column of the page's id; id unless named.")
     dates: Path | None = option(
         None,
         "A table with the columns page, published and priority, for pages without dates.",
@@ -213,7 +212,7 @@ class Pages:
     dates of a page, which it names by its path with or without ending, or by its id."""
 
     def __init__(self, given: PatentPages) -> None:
-        self.source, self.columns = given.source, given.columns
+        self.given, self.source = given, given.source
         self.known: dict[str, Dates] = {}
         self._used: set[str] = set()
         self._other_files = self._guessed = 0
@@ -230,14 +229,14 @@ class Pages:
         for name, content, is_markup, dates in pages:
             names.append(name)
             try:
-                text, told = read_markup(content) if is_markup else take_labels(content)
+                text, told = _read_markup(content) if is_markup else _take_labels(content)
             except TextsError as error:
                 raise TextsError(f"{shown(self.source)}, page {name!r}: {error}") from None
             stem = re.sub(r"\.(html?|txt)$", "", without_packing(name), flags=re.IGNORECASE)
             if known := next((one for one in (name, stem) if one in self.known), None):
                 self._used.add(known)
-                dates = self.known[known].or_else(dates)
-            yield name, text, dates.or_else(told)
+                dates = self.known[known] | dates
+            yield name, text, dates | told
         refuse_repeated_ids(names, shown(self.source))
 
     def notes(self) -> list[str]:
@@ -269,7 +268,7 @@ class Pages:
     def _of_table(self) -> Iterator[_Written]:
         first = next(every_row(self.source), None)
         found = first.fields if first else {}
-        given = self.columns
+        given = self.given
         text, *dated = (
             named or next((name for name in usual if name in found), "")
             for named, usual in zip((given.text, given.published, given.priority), _USUAL, strict=True)
@@ -291,7 +290,7 @@ class Pages:
         raise TextsError(not_utf8(raw, file))
 
 
-def sort_page(dates: Dates, before: date, after: date) -> bool | str:
+def _sort_page(dates: Dates, before: date, after: date) -> bool | str:
     """True for a member, False for a non-member, or in words why a page is neither."""
     published, priority = dates.published, dates.priority
     if published is None and priority is None:
@@ -320,7 +319,7 @@ _NEAR = 3
 in 5,000, so that pages of one template stay."""
 
 
-def find_boilerplate(texts: Sequence[str], share: float) -> dict[str, int]:
+def _find_boilerplate(texts: Sequence[str], share: float) -> dict[str, int]:
     """Lines that stand on more than `share` of the texts, and on 10 at least, with the number of texts."""
     found = Counter[str]()
     for text in texts:
@@ -330,9 +329,57 @@ def find_boilerplate(texts: Sequence[str], share: float) -> dict[str, int]:
     return dict(sorted(often, key=lambda item: (-item[1], item[0])))
 
 
-def drop_lines(text: str, lines: Mapping[str, int]) -> str:
+def _drop_lines(text: str, lines: Mapping[str, int]) -> str:
     """The text without those lines."""
     return "\n".join(line for line in text.split("\n") if line.strip() not in lines)
+
+
+_CHINESE = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_SPACE = re.compile(r"\s")
+
+# What jieba looks at as one stretch. It is given no more than so many characters of one at a time: its time
+# grows with their square where no word of its dictionary is among them.
+_STRETCH = re.compile(r"[\u4E00-\u9FD5a-zA-Z0-9+#&._%\-]{1,1000}|[^\u4E00-\u9FD5a-zA-Z0-9+#&._%\-]+")
+
+
+def _chinese_share(text: str) -> float:
+    """The share of Chinese characters among those that are not white space; 0 for a text without any.
+
+    >>> _chinese_share("LED 灯具"), _chinese_share("")
+    (0.4, 0.0)
+    """
+    visible = len(text) - len(_SPACE.findall(text))
+    return len(_CHINESE.findall(text)) / visible if visible else 0.0
+
+
+def _word_spans(text: str) -> list[tuple[int, int]]:
+    """Where each word of a text begins and ends, as jieba cuts it by its dictionary and model; MissingPackageError
+    without it. Punctuation marks are words, white space is none."""
+    found, (tokenizer, _) = [], _jieba_tokenizer()
+    for stretch in _STRETCH.finditer(text):
+        at = stretch.start()
+        for word in tokenizer.cut(stretch[0]):
+            if not word.isspace():
+                found.append((at, at + len(word)))
+            at += len(word)
+    return found
+
+
+@cache
+def _jieba_tokenizer() -> tuple[Any, str]:
+    """jieba's tokenizer with its dictionary, which takes a second to load, and its version."""
+    if importlib.util.find_spec("jieba") is None:
+        raise MissingPackageError("jieba", "cutting Chinese text into words")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an old syntax in its source
+        import jieba
+    jieba.setLogLevel(logging.CRITICAL)
+    made = jieba.Tokenizer()
+    # else it would keep its dictionary in a file that all users of the machine share
+    with tempfile.TemporaryDirectory() as folder:
+        made.tmp_dir = folder
+        made.initialize()
+    return made, str(jieba.__version__)
 
 
 SIDES, CLEANING, CUTTING = "Members and non-members", "Cleaning", "Cutting"
@@ -389,12 +436,13 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
     """The benchmark, written to `out` as JSON lines (id, text, label, group, date, length) with its card. PretraceError
     for pages that cannot be read, without jieba, where a class has no page, and where `out` holds something else."""
     where = {"pages": str(pages.source), "dates": None if pages.dates is None else str(pages.dates)}
-    record = {**where, "columns": asdict(pages.columns), **asdict(settings)}
+    columns = {name: getattr(pages, name) for name in ("text", "published", "priority", "id")}
+    record = {**where, "columns": columns, **asdict(settings)}
     writing.check_place(out, record)
     builder, reader = _Builder(settings), Pages(pages)
     dated = builder.dated(reader)
-    lines = find_boilerplate([row["text"] for row in dated], settings.boilerplate)
-    rows = builder.drawn([{**row, "text": drop_lines(row["text"], lines)} for row in dated])
+    lines = _find_boilerplate([row["text"] for row in dated], settings.boilerplate)
+    rows = builder.drawn([{**row, "text": _drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     members, nonmembers = (len({row["group"] for row in rows if row["label"] == side}) for side in (1, 0))
     counts = {"pages": builder.read, "members": members, "nonmembers": nonmembers, "rows": len(rows)}
@@ -410,7 +458,7 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
             "of two the member, else the older stayed.",
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
-        "versions": {"pretrace": __version__, "jieba": builder.words.version, "numpy": np.__version__},
+        "versions": {"pretrace": __version__, "jieba": _jieba_tokenizer()[1], "numpy": np.__version__},
         "left_out": builder.left_out.plain(),
         "blind": blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
         "pages_sha256": builder.digest.hexdigest(),
@@ -422,7 +470,8 @@ class _Builder:
     """The steps from pages to rows, each counting what it leaves out."""
 
     def __init__(self, settings: PatentSettings) -> None:
-        self.settings, self.words = settings, ChineseWords()
+        _jieba_tokenizer()  # refuses before anything is read
+        self.settings = settings
         self.read, self.left_out, self.digest = 0, writing.LeftOut(list), hashlib.sha256()
 
     def dated(self, pages: Pages) -> list[Row]:
@@ -431,8 +480,8 @@ class _Builder:
         for name, text, dates in pages:
             self.read += 1
             add_strings(self.digest, (name, text, str(dates.published), str(dates.priority)))
-            label = sort_page(dates, *edges)
-            if isinstance(label, bool) and chinese_share(text) < self.settings.chinese:
+            label = _sort_page(dates, *edges)
+            if isinstance(label, bool) and _chinese_share(text) < self.settings.chinese:
                 label = "too little Chinese"
             if isinstance(label, str):
                 self.left_out[label].append(name)
@@ -486,7 +535,7 @@ class _Builder:
     def _snippet(self, page: Row) -> list[Row]:
         """The rows of one page; none where it has too few words."""
         settings, text, name = self.settings, page["text"], page["id"]
-        spans = self.words.spans(text) if len(text) >= settings.words else []
+        spans = _word_spans(text) if len(text) >= settings.words else []
         places = len(spans) - settings.words + 1
         if places < 1:
             return []

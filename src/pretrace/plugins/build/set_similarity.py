@@ -67,21 +67,12 @@ class Similarity:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class SetComparison:
-    """The measures, how many texts of A and B they are of, and what was left out, in sentences."""
-
-    rows: tuple[Similarity, ...]
-    texts: tuple[int, int]
-    notes: tuple[str, ...] = ()
-
-
 def compare_sets(
     a: Sequence[Text], b: Sequence[Text], settings: Comparing, *, embed: Embed | None = None
-) -> SetComparison:
-    """A with itself beside A with B; without `embed` there is no row of the embeddings' similarity. Texts without a
-    word are left out and counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is
-    compared as well."""
+) -> tuple[list[Similarity], tuple[int, int], list[str]]:
+    """Compare A with itself and with B: the measures, how many texts of either they are of, and what was left out, in
+    sentences. Without `embed` there is no row of the embeddings' similarity. Texts without a word are left out and
+    counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is compared as well."""
     from sklearn.feature_extraction.text import CountVectorizer
 
     numbers, notes = dict[str, int](), list[str]()
@@ -106,13 +97,13 @@ def compare_sets(
         both = own_rows @ own_rows.T, own_rows @ other_rows.T
         rows.append(_similarity(left, right, "similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
-    return SetComparison(tuple(rows), (len(left.texts), len(right.texts)), tuple(notes))
+    return rows, (len(left.texts), len(right.texts)), notes
 
 
-def words_of(text: str) -> tuple[str, ...]:
+def _words_of(text: str) -> tuple[str, ...]:
     """The words of a text in lower case; in scripts without spaces each character is one.
 
-    >>> words_of("Don't panic: 今日")
+    >>> _words_of("Don't panic: 今日")
     ('don', 't', 'panic', '今', '日')
     """
     return tuple(WORD.findall(text.lower()))
@@ -124,7 +115,7 @@ def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
     >>> shared_words([("a b c", "a b d"), ("", "")])
     0.5
     """
-    sets = [(set(words_of(one)), set(words_of(two))) for one, two in pairs]
+    sets = [(set(_words_of(one)), set(_words_of(two))) for one, two in pairs]
     found = [len(one & two) / len(one | two) for one, two in sets if one | two]
     return float(np.mean(found)) if found else None
 
@@ -158,7 +149,7 @@ class _TextSet:
         numbers: dict[str, int], notes: list[str],
     ) -> _TextSet:  # fmt: skip
         """At most so many texts with words, drawn by the seed; `numbers` are of documents met so far, `notes` grow."""
-        usable = [(text, words) for text in given if (words := words_of(text.text))]
+        usable = [(text, words) for text in given if (words := _words_of(text.text))]
         if len(usable) < len(given):
             notes.append(f"{len(given) - len(usable):,} texts of {name} without a word were left out.")
         if len(usable) > settings.most:

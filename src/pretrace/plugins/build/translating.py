@@ -1,4 +1,5 @@
-"""Texts translated by MarianMT models (Tiedemann et al. 2024), by transformers' own beam search.
+"""Texts cut into sentences and pieces, and translated by MarianMT models (Tiedemann et al. 2024), by transformers' own
+beam search.
 
 These models learnt from single sentences. So a text is translated sentence by sentence, one of more than PIECE tokens
 in several pieces, and joined again in order.
@@ -10,7 +11,7 @@ import hashlib
 import importlib.util
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,10 +22,66 @@ from pretrace.backends.tokens import pack
 from pretrace.cache.location import cache_folder
 from pretrace.cache.store import Batch, written_once
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.plugins.build.segmenting import cut_pieces, split_sentences
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.types import Written
+
+Lengths = Callable[[Sequence[str]], Sequence[int]]
+
+# A sentence with the white space behind it: up to a full stop and its closing quotes before white space, up
+# to a full stop of Chinese or Japanese, which needs none, or up to the end of a line.
+_SENTENCE = re.compile(r"""[^\n]*?(?:[.!?…]['"’”)\]]*(?=\s)|[。！？]['"’”）」』]*|(?=\n)|\Z)\s*""")
+# Full stops that do not end a sentence: of titles and initials. No line break may follow.
+_ABBREVIATED = re.compile(
+    r"(?:^|\W)(?:Mr|Mrs|Ms|Dr|Prof|St|Gen|Sen|Rep|Gov|Lt|Col|Capt|Sgt|Rev|vs|[^\W\d_])\.[^\S\n]+\Z"
+)
+_WORD = re.compile(r"\s*\S+\s*|\s+")
+
+
+def split_sentences(text: str) -> list[str]:
+    """The sentences of a text, each with the white space that follows it: joined, they are the text.
+
+    A full stop ends none before a small letter, nor after an English title or a single letter.
+
+    >>> split_sentences("Mr. J. Bell left. “Did he?” asked Ann.  Yes\\nThe end")
+    ['Mr. J. Bell left. ', '“Did he?” asked Ann.  ', 'Yes\\n', 'The end']
+    """
+    made: list[list[str]] = []
+    before = ""
+    for found in filter(None, _SENTENCE.findall(text)):
+        goes_on = before and "\n" not in before[len(before.rstrip()) :]
+        if goes_on and (found[0].islower() or _ABBREVIATED.search(before[-30:])):
+            made[-1].append(found)
+        else:
+            made.append([found])
+        before = found
+    return ["".join(some) for some in made]
+
+
+def cut_pieces(text: str, limit: int, lengths: Lengths) -> list[str]:
+    """The text in pieces of at most `limit` by `lengths` (a model's tokens): joined, they are the text. A piece holds
+    as many whole sentences as fit. A sentence that does not fit is cut between words, a word that does not fit between
+    characters; a single character is never cut."""
+    return _fitted(split_sentences(text), limit, lengths)
+
+
+def _fitted(parts: Sequence[str], limit: int, lengths: Lengths) -> list[str]:
+    """The parts, those that are too long broken up, and neighbours put together while both are within the limit."""
+    small, made, room = list[str](), list[list[str]](), 0
+    for part, length in zip(parts, lengths(parts), strict=True):
+        if length <= limit or len(part) == 1:
+            small.append(part)
+            continue
+        smaller, half = _WORD.findall(part), len(part) // 2
+        small += _fitted(smaller if len(smaller) > 1 else [part[:half], part[half:]], limit, lengths)
+    for part, length in zip(small, lengths(small), strict=True):
+        if not made or length > room:
+            made.append([])
+            room = limit
+        made[-1].append(part)
+        room -= length
+    return ["".join(some) for some in made]
+
 
 FORMAT = 1  # part of the fingerprint: raised whenever other translations would be made
 _PARTED = re.compile(r"(\s*)(.*?)(\s*)\Z", re.DOTALL)

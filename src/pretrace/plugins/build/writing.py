@@ -36,10 +36,10 @@ class Built:
     @property
     def card_path(self) -> Path:
         """Where the card lies."""
-        return card_of(self.out)
+        return _card_of(self.out)
 
 
-def card_of(out: Path) -> Path:
+def _card_of(out: Path) -> Path:
     """The card beside a benchmark: `patentmia.card.json` for `patentmia.jsonl`."""
     return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
 
@@ -59,7 +59,7 @@ CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
 
 
 def _has_its_card(path: Path) -> bool:
-    card = json_object(card_of(path)) or {}
+    card = json_object(_card_of(path)) or {}
     return "settings" in card and card.get("sha256") == file_hash(path)
 
 
@@ -70,11 +70,11 @@ def check_place(out: Path, settings: Mapping[str, Any]) -> None:
     """OutputError where `out` cannot be written, or holds anything but what the same settings made."""
     if out.suffix != ".jsonl":
         raise OutputError(f"a benchmark is written as JSON lines: --out {out.name}.jsonl, found {out.name}.")
-    check_writable(card_of(out), CARD)
+    check_writable(_card_of(out), CARD)
     check_writable(out, _BENCHMARK)
     if not out.exists():
         return
-    old, new = (json_object(card_of(out)) or {})["settings"], json.loads(json.dumps(settings))
+    old, new = (json_object(_card_of(out)) or {})["settings"], json.loads(json.dumps(settings))
     names = [name for name in sorted({*old, *new}) if old.get(name) != new.get(name)]
     changed = ", ".join(f"{one} {str(old.get(one))[:40]}, now {str(new.get(one))[:40]}" for one in names)
     if changed:

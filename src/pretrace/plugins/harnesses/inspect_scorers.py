@@ -206,7 +206,7 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
     async def score_sample(state: TaskState, target: Target) -> Score:
         asked = state.input_text
         text = {"input": asked, "target": target.text, "both": f"{asked}\n{target.text}"}[part]
-        reading = replace(named, model=named.model or opened_by(get_model()))
+        reading = replace(named, model=named.model or _opened_by(get_model()))
         corpus = Corpus("sample", (Text("sample", text),))
 
         async def value_of(model: str) -> float:
@@ -224,7 +224,7 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
     return score_sample
 
 
-def opened_by(model: Model) -> str:
+def _opened_by(model: Model) -> str:
     """How pretrace opens the evaluated model; ModelError where it has to be named."""
     provider, _, name = str(model).partition("/")
     if provider == "hf":

@@ -42,7 +42,7 @@ Part = Literal["item", "question", "prompt"]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class _Item:
     """One item of a task: its document, the `contexts` and `continuations` of its requests in order (a continuation is
     "" where the model wrote the answer itself), the target as the log has it, and the figure of each metric."""
 
@@ -75,7 +75,7 @@ class SampleLog:
 
     task: str
     path: Path
-    items: tuple[Item, ...]
+    items: tuple[_Item, ...]
     filter: str
     config: Mapping[str, Any]
     results: Mapping[str, Any]
@@ -123,7 +123,7 @@ class SampleLog:
         notes = (say(f"samples.notes.{name}", count=n, number=len(texts)) for name, n in seen.items())
         return Corpus(self.task, tuple(texts), str(self.path), (*self.notes, *notes))
 
-    def _asked(self, item: Item, part: Part) -> tuple[str, str]:
+    def _asked(self, item: _Item, part: Part) -> tuple[str, str]:
         prompt = item.contexts[item.right or 0]
         own = "" if part == "prompt" else self._rendered(item)
         if own and own in prompt:
@@ -132,7 +132,7 @@ class SampleLog:
             return prompt, ""
         return prompt.rpartition(str(self.config.get("fewshot_delimiter") or "\n\n"))[2], "cut"
 
-    def _rendered(self, item: Item) -> str:
+    def _rendered(self, item: _Item) -> str:
         template = self.config.get("doc_to_text")
         if not isinstance(template, str) or not template:
             return ""
@@ -143,7 +143,7 @@ class SampleLog:
         except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError):
             return ""
 
-    def _answer(self, item: Item) -> tuple[str, str]:
+    def _answer(self, item: _Item) -> tuple[str, str]:
         """The right answer as the model would have read it, and what there is to say of that."""
         if any(item.continuations):
             return ("", "bare") if item.right is None else (item.continuations[item.right], "")
@@ -232,7 +232,7 @@ def _rows(path: Path) -> Iterator[Mapping[str, Any]]:
         raise TextsError(f"{str(error).rstrip('.')}; {_AGAIN}.") from None
 
 
-def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
+def _item(row: Mapping[str, Any], path: Path, task: str) -> _Item:
     """One item; TextsError where its prompt is not the one that was hashed."""
     asked, number = row["arguments"], row.get("doc_id")
     requests = [asked[name] for name in sorted(asked, key=lambda name: int(name.rpartition("_")[2]))]
@@ -245,7 +245,7 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> Item:
     named = row.get("metrics", ())
     figures = {name: float(row[name]) for name in named if isinstance(row.get(name), int | float)}
     doc, mark = row["doc"] if isinstance(row["doc"], dict) else {}, str(row.get("doc_hash", ""))
-    return Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
+    return _Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
 
 
 def metric_of(log: SampleLog, others: SampleLog | None, named: str | None) -> str:

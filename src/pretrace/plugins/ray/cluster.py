@@ -19,7 +19,7 @@ from contextlib import chdir, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from pretrace.errors import MissingPackageError, PretraceError
 from pretrace.jobs.settings import EngineSettings, Spread, Task
@@ -30,24 +30,6 @@ ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""
 _TRY = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level='ERROR')"
 _STORE = 256 << 20  # bytes of a Ray started here: what does not fit goes to disk
-
-
-class Room(NamedTuple):
-    """What a cluster has, and the workers that are asked of it: `cpus` and `gpus` are what Ray sets aside for each,
-    `threads` those that it computes with."""
-
-    has_cpus: float
-    has_gpus: float
-    workers: int
-    cpus: float
-    gpus: float
-    threads: int
-
-    @property
-    def said(self) -> str:
-        """Both in words, for messages."""
-        each = f"{self.gpus:g} GPU" if self.gpus else f"{self.cpus:g} CPU"
-        return say("cluster.room", room=self, workers=plural(self.workers, "worker"), each=each)
 
 
 @contextmanager
@@ -62,7 +44,7 @@ def connected(address: str | None) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers of every cluster
     loaded = sys.modules.get("ray")
     if address != "local" and find_spec("ray") and not (loaded and loaded.is_initialized()):
-        check_answers(address)  # before the import, at which Ray reads how it is to show who it is
+        _check_answers(address)  # before the import, at which Ray reads how it is to show who it is
     try:
         ray: Any = importlib.import_module("ray")
     except ImportError as error:
@@ -85,22 +67,7 @@ def connected(address: str | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def room(ray: Any, settings: EngineSettings) -> Room:
-    """The workers that are asked for; PretraceError where the cluster has no room for a single one."""
-    found = ray.cluster_resources()
-    cpus, gpus, each = found.get("CPU", 0.0), found.get("GPU", 0.0), settings.gpus_per_worker
-    workers = settings.workers or int(gpus / each if each else cpus)
-    # Ray places an actor of no CPU anywhere: so a GPU is never left idle for want of one, and more workers than
-    # processors, which somebody asked for, do not wait for each other.
-    share = 0.0 if each or workers > cpus else 1.0
-    threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or max(1, int(cpus / max(workers, 1)))
-    made = Room(cpus, gpus, workers, share, each, threads)
-    if workers < 1:
-        raise PretraceError(say("cluster.full", room=made.said))
-    return made
-
-
-def check_answers(address: str) -> None:
+def _check_answers(address: str) -> None:
     """PretraceError where no Ray answers at an address. It is asked by a process of its own: a connection that fails
     cannot be given up from within."""
     if "://" in address:
@@ -136,7 +103,7 @@ Piece = tuple[Any, str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class PieceAnswer:
+class _PieceAnswer:
     """What a worker made of a piece in so many seconds; a `refusal` is the message of a PretraceError. `told` is what
     it opened, where it opened something for this answer."""
 
@@ -156,7 +123,7 @@ class Actor:
         """The host, once the actor has a place."""
         return socket.gethostname()
 
-    def answer(self, setting: tuple[Any, ...], task: list[Any], *content: Any) -> PieceAnswer:
+    def answer(self, setting: tuple[Any, ...], task: list[Any], *content: Any) -> _PieceAnswer:
         """What became of the content of a piece. Before the first one, and without a content, the worker takes over the
         folder, threads, GPUs and plug-ins of the process that has started it, and opens the task, of which it is given
         the place in the object store."""
@@ -174,36 +141,48 @@ class Actor:
                 told, self._work = importlib.import_module("ray").get(task[0])()
             value = self._work(*content) if content else None
         except PretraceError as error:
-            return PieceAnswer(None, refusal=str(error) or type(error).__name__)
-        return PieceAnswer(value, time.perf_counter() - begin, told=told)
+            return _PieceAnswer(None, refusal=str(error) or type(error).__name__)
+        return _PieceAnswer(value, time.perf_counter() - begin, told=told)
 
 
 class Pool:
     """Workers on a cluster, as a context manager; they end with it, and with the process.
 
-    `told` is what the workers said when they had opened the models. PretraceError where none is placed in time, where
-    they die over and over, or where two of them opened different things.
+    `told` is what the workers said when they had opened the models. PretraceError where the cluster has no room for a
+    single one, where none is placed in time, where they die over and over, or where two of them opened different
+    things.
     """
 
     def __init__(self, ray: Any, task: Task, settings: EngineSettings) -> None:
-        self.room: Room = room(ray, settings)
+        found, gpus = ray.cluster_resources(), settings.gpus_per_worker
+        has_cpus, has_gpus = found.get("CPU", 0.0), found.get("GPU", 0.0)
+        self.workers = settings.workers or int(has_gpus / gpus if gpus else has_cpus)
+        # Ray places an actor of no CPU anywhere: so a GPU is never left idle for want of one, and more workers than
+        # processors, which somebody asked for, do not wait for each other.
+        cpus = 0.0 if gpus or self.workers > has_cpus else 1.0
+        self._set_aside = {"num_cpus": cpus, "num_gpus": gpus}
+        each = f"{gpus:g} GPU" if gpus else f"{cpus:g} CPU"
+        has = {"has_cpus": has_cpus, "has_gpus": has_gpus}
+        self._room = say("cluster.room", **has, workers=plural(self.workers, "worker"), each=each)
+        if self.workers < 1:
+            raise PretraceError(say("cluster.full", room=self._room))
+        threads = int(os.environ.get("OMP_NUM_THREADS", 0)) or max(1, int(has_cpus / self.workers))
         self.told: Any = None
         self._ray = ray
-        setting = str(Path.cwd()), self.room.threads, self.room.gpus > 0, loaded_plugins()
+        setting = str(Path.cwd()), threads, gpus > 0, loaded_plugins()
         self._opening = setting, [ray.put(task)]
         self._actors: list[Any] = []
         self._free: list[Any] = []
         self._under_way: dict[Any, tuple[Any, tuple[Any, str] | None]] = {}
 
     def __enter__(self) -> Self:
-        ray, has = self._ray, self.room
-        how = {"num_cpus": has.cpus, "num_gpus": has.gpus, "scheduling_strategy": "SPREAD"}
+        ray, how = self._ray, {**self._set_aside, "scheduling_strategy": "SPREAD"}
         actor = ray.remote(Actor).options(**how, max_restarts=-1, max_task_retries=MOST_DEATHS - 1)
         try:
-            self._actors = [actor.remote() for _ in range(has.workers)]
+            self._actors = [actor.remote() for _ in range(self.workers)]
             placed, _ = ray.wait([one.place.remote() for one in self._actors], timeout=PLACED_WITHIN)
             if not placed:
-                raise PretraceError(say("cluster.no_place", seconds=PLACED_WITHIN, room=has.said))
+                raise PretraceError(say("cluster.no_place", seconds=PLACED_WITHIN, room=self._room))
             self._under_way = {one.answer.remote(*self._opening): (one, None) for one in self._actors}
             while self.told is None:
                 self._arrived()
@@ -216,7 +195,7 @@ class Pool:
         for actor in self._actors:
             self._ray.kill(actor)
 
-    def each(self, pieces: Iterable[Piece]) -> Iterator[tuple[Any, PieceAnswer]]:
+    def each(self, pieces: Iterable[Piece]) -> Iterator[tuple[Any, _PieceAnswer]]:
         """What tells each piece from others, with its answer, as they come. A PretraceError of a worker is raised here;
         what was answered before stays with the caller."""
         coming = iter(pieces)
@@ -231,12 +210,12 @@ class Pool:
             if piece_of is not None:
                 yield piece_of[0], answer
 
-    def _arrived(self) -> tuple[tuple[Any, str] | None, PieceAnswer]:
+    def _arrived(self) -> tuple[tuple[Any, str] | None, _PieceAnswer]:
         """The next answer and its piece, None where a worker has opened the models."""
         [reference], _ = self._ray.wait(list(self._under_way))
         actor, piece = self._under_way.pop(reference)
         try:
-            answer: PieceAnswer = self._ray.get(reference)
+            answer: _PieceAnswer = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             if isinstance(error, self._ray.exceptions.RayTaskError):  # a mistake in what it does
                 raise

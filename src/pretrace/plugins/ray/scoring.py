@@ -64,5 +64,5 @@ def spread_over(
     for key, answer in pool.each(pieces):
         table, facts = answer.value
         tokens = int(table.column("n_tokens").to_numpy().sum())
-        progress.advance(facts["texts"], tokens, answer.seconds / pool.room.workers, True)
+        progress.advance(facts["texts"], tokens, answer.seconds / pool.workers, True)
         yield key, table, facts

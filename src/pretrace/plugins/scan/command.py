@@ -21,6 +21,7 @@ from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings
 from pretrace.plugins.scan.searching import RUN
+from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import duration, say
@@ -54,21 +55,15 @@ class _Searched:
         panel=TEXTS,
     )
 
-    def check(self) -> None:
-        """ExpressionError where corpus or --out is missing, OutputError where its folder cannot be written."""
-        if not self.corpus:
-            raise ExpressionError(say("scan.refused.no_corpus"))
-        if self.out is None and not self.plan:
-            raise ExpressionError(say("scan.refused.no_out"))
-        if self.out is not None:
-            check_writable(self.out, VERDICTS.of("scan"))
-
 
 def scan(source: Source, searched: _Searched, settings: ScanSettings, given: RawOptions) -> Reply:
     """Are these texts in this corpus? Reads the corpus once and finds every passage of 50 or more characters that it
     shares with a text. Exit code 3 when a text was found, 0 when none stands in all that was read, 4 when not all could
     be read."""
-    searched.check()
+    require(bool(searched.corpus), say("scan.refused.no_corpus"))
+    require(searched.plan or searched.out is not None, say("scan.refused.no_out"))
+    if searched.out is not None:
+        check_writable(searched.out, VERDICTS.of("scan"))
     if searched.engine.on_ray and settings.shard:
         raise ExpressionError(say("cluster.both"))
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
@@ -78,7 +73,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     if searched.plan or searched.out is None:
         plan = room.plan_scan(asked)
         return Reply([plan.words], outcome="plan", statement=plan.words, own={"plan": plan})
-    parts = room.parts_of(searched.out)
+    parts = searched.out.parent / f"{searched.out.name}.parts"
     with _shown() as watch, searched.engine.spread(settings.workers) as elsewhere:
         found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:

@@ -1,8 +1,8 @@
 """The corpus: the files that sources name, and what is in them as buffers of folded strings.
 
 JSON lines, parquet and plain text are searched as the bytes that they are; every other format, WARC and WET too, as
-rows. A row without text is counted; a file that cannot be read on is an `Unread`, and what was read of it counts.
-Memory does not grow with the files.
+rows. A row without text is counted; of a file that cannot be read on, what was read counts. Memory does not grow with
+the files.
 """
 
 from __future__ import annotations
@@ -47,39 +47,28 @@ class CorpusFile:
     size: int
     fault: str = ""
 
-    @property
-    def changed(self) -> int:
-        """When it changed, in nanoseconds since 1970; 0 where that is not known."""
-        with suppress(OSError, ValueError):
-            return 0 if "://" in self.address else Path(self.address).lstat().st_mtime_ns
-        return 0
 
-
-class Unread(Exception):  # noqa: N818 - no error of the caller: what was read before it counts
-    """A file that cannot be read on, and why."""
-
-
-def kind_of(address: str, head: bytes) -> str:
-    """What a file is read as: a format of texts, a web archive, or text. Unread for bytes that are none of these."""
+def _kind_of(address: str, head: bytes) -> str:
+    """What a file is read as: a format of texts, a web archive, or text. TextsError for bytes that are none of it."""
     name = address.partition("?")[0]
     kind = recognise_format(name, head)
     if kind or ending_of(name) in (".wet", ".warc"):
         return kind or ".warc"
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise Unread(f"{address}: it is of no kind that is read, and no text")
+        raise TextsError(f"{address}: it is of no kind that is read, and no text")
     return SOURCE
 
 
-def check_characters(raw: bytes | memoryview, file: CorpusFile) -> bool:
-    """Whether the bytes say how their file is written, as those do that are not all ASCII: as UTF-8. Unread where most
-    of their lines that are not ASCII are no UTF-8, as in another encoding; single ones may be damaged."""
+def _check_characters(raw: bytes | memoryview, file: CorpusFile) -> bool:
+    """Whether the bytes say how their file is written, as those do that are not all ASCII: as UTF-8. TextsError where
+    most of their lines that are not ASCII are no UTF-8, as in another encoding; single ones may be damaged."""
     if not np.frombuffer(raw, dtype=np.int8).min(initial=0):
         return False
     some = bytes(raw)
     if not is_utf8(some, cut=True):
         lines = [line for line in some.split(b"\n")[:-1] or [some] if not line.isascii()]
         if 2 * sum(not is_utf8(line) for line in lines) > len(lines):
-            raise Unread(not_utf8(some, file.address, option="--corpus-reading encoding"))
+            raise TextsError(not_utf8(some, file.address, option="--corpus-reading encoding"))
     return True
 
 
@@ -161,7 +150,7 @@ _WARC_VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 _HTTP_TYPE = re.compile(rb"^content-type:\s*([^\r\n]*)", re.IGNORECASE | re.MULTILINE)
 
 
-def warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
+def _warc_rows(stream: IO[bytes]) -> Iterator[SourceRow]:
     """The texts of WET files and of the HTML pages of WARC files. EOFError for a cut record, ValueError for none."""
     facts = {"id": "warc-record-id", "url": "warc-target-uri", "date": "warc-date"}
     while line := stream.readline():
@@ -240,7 +229,7 @@ def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
     return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
 
 
-_Rows = tuple[Strings, Callable[[int], object], int, int]
+_Batch = tuple[Strings, Callable[[int], object], int, int]
 """What is read of a file at a time: strings, the i-th of its rows as it tells of itself, rows and bytes so far."""
 
 
@@ -255,68 +244,65 @@ class FileFacts:
     unread: str = ""
 
 
-class CorpusDocuments(NamedTuple):
-    """Documents in one buffer, which is that of the next ones as soon as these are asked for: their strings, what is
-    known of a row, and what was read of the file so far."""
-
-    stream: folding.Stream
-    strings: Strings
-    facts: Callable[[int], DocumentFacts]
-    read: FileFacts
-
-
 class CorpusReader:
-    """Reads files of the corpus, all strings of each row, or those of the columns `text`, of which commas part several.
-    `wanted` are the hashes of these."""
+    """Reads a file of the corpus: all strings of each row, or those of the columns `text`, of which commas part
+    several. `read` is what was read so far, and says why it broke off."""
 
-    def __init__(self, text: str | None = None, exact: bool = False, encoding: str | None = None) -> None:
-        self.text, self.exact, self.encoding = text, exact, encoding
-        self.named = text.split(",") if text is not None else []
-        self.wanted = [folding.hash_of(0, one.encode()) for one in self.named]
+    def __init__(
+        self, file: CorpusFile, text: str | None = None, exact: bool = False, encoding: str | None = None
+    ) -> None:  # fmt: skip
+        self._file, self._column, self._exact, self._encoding = file, text, exact, encoding
+        self._named = text.split(",") if text is not None else []
+        self._wanted = [folding.hash_of(0, one.encode()) for one in self._named]
+        self.read = FileFacts(file.address)
+        self._kept = dict[int, DocumentFacts]()  # of rows before `_first`, whose strings go on
+        self._first = 0
+        self._told: Callable[[int], object] = lambda _: None
 
-    def documents(self, file: CorpusFile, most: int | None = None) -> Iterator[CorpusDocuments]:
-        """The documents of a file, a buffer at a time, up to `most` bytes of it; Unread where it breaks off."""
-        streams, read = folding.Streams(exact=self.exact), FileFacts(file.address)
-        kept = dict[int, DocumentFacts]()
-        for strings, told, number, place in self._batches(file):
-            empty = max(0, number - read.documents - len(np.unique(strings.rows)))
-            if self.text is not None and empty == number > 0:
-                raise Unread(
-                    f"{file.address} has no column {self.text}: name another with --corpus-reading column."
-                )
-            first, read = read.documents, FileFacts(file.address, number, read.unreadable + empty, place)
-
-            def facts(row: int, first: int = first, told: Any = told, kept: Any = kept) -> DocumentFacts:
-                return kept[row] if row in kept else _facts_of(told(row - first))
-
-            for stream in streams.join(strings):
-                yield CorpusDocuments(stream, strings, facts, read)
+    def documents(self, most: int | None = None) -> Iterator[folding.Stream]:
+        """The documents of the file, up to `most` bytes of it, in one buffer after the other, which is that of the next
+        ones as soon as these are asked for."""
+        streams, address = folding.Streams(exact=self._exact), self._file.address
+        for strings, told, number, place in self._batches():
+            empty = max(0, number - self.read.documents - len(np.unique(strings.rows)))
+            if self._column is not None and empty == number > 0:
+                why = f"{address} has no column {self._column}: name another with --corpus-reading column."
+                self.read = replace(self.read, unread=why)
+                break
+            self._first, self._told = self.read.documents, told
+            self.read = FileFacts(address, number, self.read.unreadable + empty, place)
+            yield from streams.join(strings)
             if most is not None and place >= most:
                 return
-            kept = {row: facts(row) for row in streams.rows}
-        for stream in streams.end():
-            yield CorpusDocuments(stream, Strings.of([]), kept.__getitem__, read)
+            self._kept = {row: self.facts(row) for row in streams.rows}
+        if not self.read.unread:
+            yield from streams.end()
 
-    def _batches(self, file: CorpusFile) -> Iterator[_Rows]:
-        if file.fault:
-            raise Unread(f"{file.address}: {file.fault}")
+    def facts(self, row: int) -> DocumentFacts:
+        """What is known of a document of the last buffer."""
+        return self._kept[row] if row in self._kept else _facts_of(self._told(row - self._first))
+
+    def _batches(self) -> Iterator[_Batch]:
+        """What is read of the file at a time, up to where it breaks off."""
+        address, why = self._file.address, self._file.fault
         try:
-            with open_unpacked(file.address) as stream:
-                yield from self._read(stream, file)
+            if not why:
+                with open_unpacked(address) as stream:
+                    yield from self._read(stream, self._file)
         except PretraceError as error:
-            said = str(error)
-            raise Unread(said if said.startswith(file.address) else f"{file.address}: {said}") from None
+            why = str(error)
         except Exception as error:
             known = isinstance(error, EOFError | OSError | ValueError)
             if not known and type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
                 raise
-            said = str(error).partition("\n")[0] or type(error).__name__
-            raise Unread(f"{file.address}: {said}") from None
+            why = str(error).partition("\n")[0] or type(error).__name__
+        if why:
+            self.read = replace(self.read, unread=why if why.startswith(address) else f"{address}: {why}")
 
-    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Rows]:
+    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Batch]:
         head = stream.peek(HEAD)[:HEAD]
-        kind = kind_of(file.address, head)
-        columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self.encoding)
+        kind = _kind_of(file.address, head)
+        columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self._encoding)
         if kind in (*LINES, ".txt", SOURCE):
             written = as_utf8(stream, file.address, columns.encoding)
             if kind in LINES and is_json_list(written):
@@ -329,20 +315,20 @@ class CorpusReader:
             return
         reading = TextReading(columns, file.address, list[Unreadable]().append, every_column=True)
         others = rows_in(stream, kind, file.address, file.address, reading)
-        yield from self._rows(warc_rows(stream) if kind == ".warc" else others, stream, file)
+        yield from self._rows(_warc_rows(stream) if kind == ".warc" else others, stream, file)
 
-    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_Rows]:
+    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_Batch]:
         """The strings of rows that hold every column of theirs."""
         number = read = 0
         while some := _some(rows):
             first, number = number, number + len(some)
             fields = [row.fields for row in some]
-            strings = _strings_of(fields, range(first, number), self.wanted)
+            strings = _strings_of(fields, range(first, number), self._wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
             yield strings, fields.__getitem__, number, min(file.size or place, place)
 
-    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
+    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
         number, read, rest, checked = 0, 0, 0, False
         space = bytearray(2 * LINES_BYTES)  # the same one again and again, which is faster by a tenth
         while True:
@@ -356,13 +342,13 @@ class CorpusReader:
                 try:
                     json.loads(bytes(raw), strict=False)
                 except (ValueError, RecursionError):
-                    raise Unread(f"{file.address}: it ends within a line, so it was cut off") from None
+                    raise TextsError(f"{file.address}: it ends within a line, so it was cut off") from None
             if cut:
-                checked = checked or check_characters(raw, file)
-                strings, lines, odd = folding.strings_of_lines(raw, number, self.wanted)
+                checked = checked or _check_characters(raw, file)
+                strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
                 if len(odd):  # what the kernel leaves to Python
                     items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
-                    strings = Strings.joined([strings, _strings_of(items, odd + number, self.wanted)])
+                    strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
                 number += len(lines)
 
                 def told(i: int, raw: memoryview = raw, lines: Spans = lines) -> object:
@@ -374,13 +360,13 @@ class CorpusReader:
             if not some:
                 return
 
-    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
+    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
         from pyarrow import parquet
 
         table = parquet.ParquetFile(stream, pre_buffer=False)
         names, number, total = table.schema_arrow.names, 0, max(1, table.metadata.num_rows)
         beside = [n for some in _FACTS.values() for n in [name for name in some if name in names][:1]]
-        wanted = [*self.named, *beside] if self.named else None
+        wanted = [*self._named, *beside] if self._named else None
         size = sum(table.metadata.row_group(i).total_byte_size for i in range(table.metadata.num_row_groups))
         rows = max(64, min(1 << 16, PARQUET_BYTES * total // max(1, size)))
         for batch in table.iter_batches(batch_size=rows, columns=wanted):
@@ -388,7 +374,7 @@ class CorpusReader:
             every = [
                 one
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
-                if not self.named or name in self.named
+                if not self._named or name in self._named
                 for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
             ]
             strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
@@ -398,11 +384,11 @@ class CorpusReader:
 
             yield strings, told, number, place
 
-    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Rows]:
+    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
         """A text file is one document, in pieces."""
         rest, read, checked, facts = b"", 0, False, {0: {"id": file.address}}.get
         while some := stream.read(BLOCK_BYTES):
-            checked = checked or check_characters(some, file)
+            checked = checked or _check_characters(some, file)
             read, raw = read + len(some), rest + some
             cut = folding.cut_of(raw) or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
             rest = raw[cut:]

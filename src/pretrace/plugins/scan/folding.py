@@ -2,7 +2,7 @@
 
 Tags, entities and escapes of HTML and JSON are taken out or read, numbers that count lines are dropped, characters are
 decomposed (NFKD), case folded, and only letters, digits and accents stay: however often a string is escaped, it folds
-to the same bytes. The rule is in `kernels`, by `forms`; `tests/plugins/scan/plain_folding.py` has it in Python. The
+to the same bytes. The rule is in `kernels`, by `_forms`; `tests/plugins/scan/plain_folding.py` has it in Python. The
 strings of one column follow each other without a gap (`Streams`), so what stands across rows is found.
 """
 
@@ -54,7 +54,7 @@ _IGNORED = {
 _NAMES = {name[:-1].encode(): meaning for name, meaning in html.entities.html5.items() if name.endswith(";")}
 
 
-def letters_of(character: str) -> str:
+def _letters_of(character: str) -> str:
     """What stays of a character: letters, digits and accents, decomposed and case folded."""
     if ord(character) >= CHARACTERS:
         return ""
@@ -86,7 +86,7 @@ class Forms(NamedTuple):
 
 
 @cache
-def forms(*, spaced: bool) -> Forms:
+def _forms(*, spaced: bool) -> Forms:
     """The rule as arrays."""
     codes, letters = np.zeros(CHARACTERS, dtype=np.int32), [0]
     orders = np.zeros(CHARACTERS, dtype=np.uint8)
@@ -98,7 +98,7 @@ def forms(*, spaced: bool) -> Forms:
         if spaced and character.isspace():
             made = " "
         elif kind in _KEPT or kind[0] == "S" or unicodedata.decomposition(character):
-            made = letters_of(character)
+            made = _letters_of(character)
         else:
             continue
         orders[code] = unicodedata.combining(character)
@@ -211,7 +211,7 @@ def fold_strings(
     raw, spans = np.frombuffer(strings.raw, dtype=np.uint8), np.empty((len(kept), 2), dtype=np.int64)
     wanted = size + size // 4 + 256
     out = room if room is not None and len(room) >= wanted else np.empty(wanted, dtype=np.uint8)
-    how = (size, head, sizes, forms(spaced=spaced), exact, spaced)
+    how = (size, head, sizes, _forms(spaced=spaced), exact, spaced)
     while (end := kernels.fold(raw, strings.places, strings.escaped, *how, out, spans)) < 0:
         out = np.empty(3 * len(out), dtype=np.uint8)
     return out[:end], spans
@@ -287,7 +287,7 @@ def strings_of_lines(
     most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
     places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
     columns, kinds = np.empty(most, dtype=np.uint64), np.zeros(len(lines), dtype=np.uint8)
-    number = kernels.strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
+    number = kernels.find_strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
     full = np.flatnonzero(kinds)
     numbers = np.cumsum(kinds > 0) - 1 + first
     escaped = np.ones(number, dtype=np.bool_)
@@ -342,7 +342,7 @@ class _Tail(NamedTuple):
 
 
 class Stream:
-    """Folded strings in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
+    """Folded `strings` in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
     its tail. `spans` and `rows` go by the string, in the order of the buffer; `begins` and `ends` are where columns
     begin and end, and what ends before `fresh` of a column was found before. Who searches says in `holds` how much of
     each column's end a run reaches over."""
@@ -350,7 +350,7 @@ class Stream:
     def __init__(
         self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[_Tail], *, last: bool
     ) -> None:  # fmt: skip
-        self.buffer, self.last = buffer, last
+        self.buffer, self.strings, self.last = buffer, strings, last
         self.fresh, self.ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
         self.begins = self.fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
         self.holds = np.zeros_like(self.begins)

@@ -25,7 +25,7 @@ def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, bits: i
 
 
 @intrinsic
-def load(_typing: Any, array: Any, place: Any) -> Any:
+def _load(_typing: Any, array: Any, place: Any) -> Any:
     """The 8 bytes of an array from a place on as one number."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -35,7 +35,7 @@ def load(_typing: Any, array: Any, place: Any) -> Any:
 
 
 @intrinsic
-def store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
+def _store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
     """Write a number as 2 bytes of an array."""
 
     def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -61,7 +61,7 @@ DEEP, ODD = 64, 2
 
 
 @compiled
-def encoded(out: Any, n: int, code: int) -> int:
+def _write_character(out: Any, n: int, code: int) -> int:
     """Write a character behind `n`; the new end."""
     if code < 0x80:
         out[n] = code
@@ -74,7 +74,7 @@ def encoded(out: Any, n: int, code: int) -> int:
 
 
 @compiled
-def decoded(raw: Any, i: int, end: int) -> tuple[int, int]:
+def _read_character(raw: Any, i: int, end: int) -> tuple[int, int]:
     """The character of UTF-8 that begins at byte `i`, and the byte behind it; -1 and the next byte where none does."""
     byte = np.int64(raw[i])
     if byte < 0x80:
@@ -87,33 +87,32 @@ def decoded(raw: Any, i: int, end: int) -> tuple[int, int]:
         if raw[k] & 0xC0 != 0x80:
             return -1, i + 1
         code = code << 6 | np.int64(raw[k]) & 63
-    if (
-        code < 1 << 5 * more + 1 or 0xD800 <= code < 0xE000 or code >= 0x110000
-    ):  # shorter, half of a pair, beyond all
+    # shorter, half of a pair, beyond all
+    if code < 1 << 5 * more + 1 or 0xD800 <= code < 0xE000 or code >= 0x110000:
         return -1, i + 1
     return code, i + more + 1
 
 
 @compiled
-def accent(out: Any, n: int, code: int, orders: Any, first: int) -> int:
+def _write_accent(out: Any, n: int, code: int, orders: Any, first: int) -> int:
     """Write an accent among those from `first` on, in the order of their classes; the new end."""
     place, order = n, orders[code]
     while place > first:
         before = place - 1
         while out[before] & 0xC0 == 0x80:
             before -= 1
-        if orders[decoded(out, before, n)[0]] <= order:
+        if orders[_read_character(out, before, n)[0]] <= order:
             break
         place = before
-    size = encoded(out, n, code) - n
+    size = _write_character(out, n, code) - n
     for k in range(n - 1, place - 1, -1):
         out[k + size] = out[k]
-    encoded(out, place, code)
+    _write_character(out, place, code)
     return n + size
 
 
 @compiled
-def put(
+def _write_letters(
     out: Any, n: int, code: int, codes: Any, letters: Any, orders: Any, first: int, marks: int
 ) -> tuple[int, int, int]:
     """Write what stays of a character behind `n`; the new end, where the accents behind its last letter begin, and how
@@ -122,26 +121,26 @@ def put(
         return n, first, marks
     kind = np.int64(codes[code])
     if kind == 1:
-        n = encoded(out, n, code)
+        n = _write_character(out, n, code)
         return n, n, 0
     number, place = (1, 0) if kind == 2 else (kind & 31, kind >> 5)
     for k in range(number):
         one = code if kind == 2 else np.int64(letters[place + k])
         if orders[one] == 0:
-            n = encoded(out, n, one)
+            n = _write_character(out, n, one)
             first, marks = n, 0
             continue
         if one == 0x307 and marks == 0 and n and out[n - 1] == 105:
             continue  # İ has a dot in lower case as well
         if marks == MARKS:
             first, marks = n, 0
-        n = accent(out, n, one, orders, first)
+        n = _write_accent(out, n, one, orders, first)
         marks += 1
     return n, first, marks
 
 
 @compiled
-def number_at(raw: Any, i: int, end: int, base: int, most: int) -> tuple[int, int]:
+def _read_number(raw: Any, i: int, end: int, base: int, most: int) -> tuple[int, int]:
     """The number of up to so many digits from `i` on, and the byte behind it."""
     value, last = np.int64(0), min(end, i + most)
     while i < last:
@@ -155,20 +154,20 @@ def number_at(raw: Any, i: int, end: int, base: int, most: int) -> tuple[int, in
 
 
 @compiled
-def hexadecimal(raw: Any, i: int, end: int) -> int:
+def _read_hexadecimal(raw: Any, i: int, end: int) -> int:
     """The number of four hexadecimal digits, -1 where there are none."""
-    value, behind = number_at(raw, i, end, 16, 4)
+    value, behind = _read_number(raw, i, end, 16, 4)
     return value if behind == i + 4 else -1
 
 
 @compiled
-def is_letter(byte: int) -> bool:
+def _is_letter(byte: int) -> bool:
     """Whether it is a letter of ASCII."""
     return 97 <= byte | 32 <= 122
 
 
 @compiled
-def behind_slashes(raw: Any, i: int, end: int) -> int:
+def _skip_slashes(raw: Any, i: int, end: int) -> int:
     """Behind the backslashes from `i` on."""
     while i < end and raw[i] == 92:
         i += 1
@@ -176,7 +175,7 @@ def behind_slashes(raw: Any, i: int, end: int) -> int:
 
 
 @compiled
-def behind_and(raw: Any, i: int, end: int) -> int:
+def _skip_and(raw: Any, i: int, end: int) -> int:
     """Behind all `amp;` from `i` on."""
     while i + 4 <= end and raw[i] == 97 and raw[i + 1] == 109 and raw[i + 2] == 112 and raw[i + 3] == 59:
         i += 4
@@ -184,15 +183,15 @@ def behind_and(raw: Any, i: int, end: int) -> int:
 
 
 @compiled
-def behind_sign(raw: Any, i: int, end: int, sign: int) -> int:
+def _skip_sign(raw: Any, i: int, end: int, sign: int) -> int:
     """Behind a `<` (60) or `>` (62) that stands at `i` in any of its forms, -1 where none does."""
     if raw[i] == sign:
         return i + 1
     if raw[i] == 92:
-        i = behind_slashes(raw, i, end)
+        i = _skip_slashes(raw, i, end)
         if i + 5 > end or raw[i] != 117:
             return -1
-        code = hexadecimal(raw, i + 1, end)
+        code = _read_hexadecimal(raw, i + 1, end)
         if code == sign:
             return i + 5
         if code != 38:
@@ -200,58 +199,58 @@ def behind_sign(raw: Any, i: int, end: int, sign: int) -> int:
         i += 4
     elif raw[i] != 38:
         return -1
-    i = behind_and(raw, i + 1, end)
+    i = _skip_and(raw, i + 1, end)
     if i + 3 <= end and raw[i] == (108 if sign == 60 else 103) and raw[i + 1] == 116 and raw[i + 2] == 59:
         return i + 3
     return -1
 
 
 @compiled
-def behind_tag(raw: Any, i: int, end: int) -> int:
+def _skip_tag(raw: Any, i: int, end: int) -> int:
     """Behind the tag whose `<` ends before `i`, -1 where there is none."""
-    slash = behind_slashes(raw, i, end)
+    slash = _skip_slashes(raw, i, end)
     if slash < end and raw[slash] == 47:
         i = slash + 1
     elif i + 2 < end and raw[i] == 33 and raw[i + 1] == 45 and raw[i + 2] == 45:
         i += 2
     elif i < end and (raw[i] == 63 or raw[i] == 33):
         i += 1
-    if i >= end or not (is_letter(raw[i]) or (raw[i] == 45 and raw[i - 1] == 45)):
+    if i >= end or not (_is_letter(raw[i]) or (raw[i] == 45 and raw[i - 1] == 45)):
         return -1
     i += 1
     last = min(end, i + TAG + 1)
     while i < last:
         if raw[i] == 60 or raw[i] == 62 or raw[i] == 38 or raw[i] == 92:
-            behind = behind_sign(raw, i, end, 62)
+            behind = _skip_sign(raw, i, end, 62)
             if behind >= 0:
                 return behind
-            if behind_sign(raw, i, end, 60) >= 0:
+            if _skip_sign(raw, i, end, 60) >= 0:
                 return -1
-        i = behind_slashes(raw, i, end) if raw[i] == 92 else i + 1
+        i = _skip_slashes(raw, i, end) if raw[i] == 92 else i + 1
     return -1
 
 
 @compiled
-def behind_number(raw: Any, i: int, end: int) -> int:
+def _skip_number(raw: Any, i: int, end: int) -> int:
     """Behind the number of a line that begins at `i`; `i` where there is none."""
     at = i
     while at < end and (raw[at] == 32 or raw[at] == 9 or raw[at] == 92):
         if raw[at] == 92:
-            at = behind_slashes(raw, at, end)
+            at = _skip_slashes(raw, at, end)
             if at >= end or raw[at] != 116:
                 return i
         at += 1
     if at < end and (raw[at] == 40 or raw[at] == 91):
         at += 1
     digits = at
-    _, at = number_at(raw, at, end, 10, 6)
+    _, at = _read_number(raw, at, end, 10, 6)
     if at == digits or at >= end or raw[at] not in (46, 41, 58, 93, 124):
         return i
     return i if at + 1 < end and 48 <= raw[at + 1] <= 57 else at + 1
 
 
 @compiled
-def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
+def _read_entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
     """The entity whose `&` ends before `i`: its character, -1 where it has none, or its place in `names`, -1 where it
     is none of these; and the byte behind it, `i` where there is none."""
     if i < end and raw[i] == 35:
@@ -259,14 +258,14 @@ def entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]:
         if at < end and raw[at] | 32 == 120:
             at, base, most = at + 1, 16, 6
         digits = at
-        code, at = number_at(raw, at, end, base, most)
+        code, at = _read_number(raw, at, end, base, most)
         if at > digits and at < end and raw[at] == 59:
             return (code if code < 0x110000 and not 0xD800 <= code < 0xE000 else -1), -1, at + 1
         return -1, -1, i
-    if i >= end or not is_letter(raw[i]):
+    if i >= end or not _is_letter(raw[i]):
         return -1, -1, i
     name, at = BASIS, i
-    while at < end and at - i < 32 and (is_letter(raw[at]) or 48 <= raw[at] <= 57):
+    while at < end and at - i < 32 and (_is_letter(raw[at]) or 48 <= raw[at] <= 57):
         name = (name ^ np.uint64(raw[at])) * PRIME
         at += 1
     if at - i >= 2 and at < end and raw[at] == 59:
@@ -281,7 +280,7 @@ def fold(
     raw: Any, places: Any, escaped: Any, left: int, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool,
     out: Any, spans: Any,
 ) -> int:  # fmt: skip
-    """Fold strings into `out` by a rule (`Forms`), one behind the other; the end, or -1 where there is not enough room.
+    """Fold strings into `out` by the rule (`Forms`), one behind the other; the end, or -1 where the room is too small.
     Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it. `left` bytes are needed at
     least."""
     plain, pairs, codes, letters, orders, names, meanings = rule
@@ -298,23 +297,23 @@ def fold(
         left -= end - i
         spans[v, 0] = n
         if exact:
-            n = copied(raw, i, end, escaped[v], out, n)
+            n = _copy_string(raw, i, end, escaped[v], out, n)
             spans[v, 1] = n
             continue
         first, marks, closed = n, 0, n  # accents come behind `first` as long as the end is `closed`
-        i = behind_number(raw, i, end)
+        i = _skip_number(raw, i, end)
         if spaced and i > places[v, 0]:
             out[n] = 32
             n += 1
         while i < end:
             while i + 8 <= end:
-                word = load(raw, i)
+                word = _load(raw, i)
                 one, two = pairs[word & _PAIR], pairs[word >> np.uint64(16) & _PAIR]
                 three, four = pairs[word >> np.uint64(32) & _PAIR], pairs[word >> np.uint64(48)]
                 if (one | two | three | four) >> 31:
                     break
                 for pair in (one, two, three, four):
-                    store_pair(out, n, pair)
+                    _store_pair(out, n, pair)
                     n += np.int64(pair >> 16)
                 i += 8
             while i < end:
@@ -322,7 +321,7 @@ def fold(
                 if sign >= 0x80:
                     if raw[i] != 92 or spaced or i + 2 >= end:
                         break
-                    if raw[i + 1] == 110 and is_letter(raw[i + 2]):  # the end of a line of JSON, as most
+                    if raw[i + 1] == 110 and _is_letter(raw[i + 2]):  # the end of a line of JSON, as most
                         i += 2
                         continue
                     if raw[i + 1] != 34:
@@ -342,33 +341,33 @@ def fold(
                 first, marks = n, 0
             code, blank, tag = np.int64(-1), False, -1
             if raw[i] >= 0x80:
-                code, i = decoded(raw, i, end)
+                code, i = _read_character(raw, i, end)
             elif raw[i] == 10:
-                i, blank = behind_number(raw, i + 1, end), True
+                i, blank = _skip_number(raw, i + 1, end), True
             elif raw[i] == 60:
                 tag = i + 1
             else:
                 sign, slashes = -1, raw[i] == 92
                 if slashes:
-                    i = behind_slashes(raw, i, end)
+                    i = _skip_slashes(raw, i, end)
                     byte = raw[i] if i < end else 0
                     if byte == 110:
-                        i, blank = behind_number(raw, i + 1, end), True
+                        i, blank = _skip_number(raw, i + 1, end), True
                     elif byte in (98, 102, 114, 116):
                         i, blank = i + 1, True
                     elif byte == 117:
-                        sign = hexadecimal(raw, i + 1, end)
+                        sign = _read_hexadecimal(raw, i + 1, end)
                         i = i + 5 if sign >= 0 else i
                 else:
                     sign, i = 38, i + 1
                 if sign == 38:
-                    i = behind_and(raw, i, end)
+                    i = _skip_and(raw, i, end)
                     if i + 3 <= end and raw[i] == 108 and raw[i + 1] == 116 and raw[i + 2] == 59:
                         tag = i + 3
                     else:
-                        code, name, i = entity(raw, i, end, names)
+                        code, name, i = _read_entity(raw, i, end, names)
                         if name >= 0:
-                            n, first, marks = put(
+                            n, first, marks = _write_letters(
                                 out, n, np.int64(meanings[name, 0]), codes, letters, orders, first, marks
                             )
                             code = np.int64(meanings[name, 1])  # or 0, of which nothing stays
@@ -378,17 +377,17 @@ def fold(
                     code = sign
                     if 0xD800 <= code < 0xE000:
                         code = np.int64(-1)
-                        low = behind_slashes(raw, i, end)
+                        low = _skip_slashes(raw, i, end)
                         if sign < 0xDC00 and low > i and low < end and raw[low] == 117:
-                            second = hexadecimal(raw, low + 1, end)
+                            second = _read_hexadecimal(raw, low + 1, end)
                             if 0xDC00 <= second < 0xE000:
                                 code = 0x10000 + ((sign - 0xD800) << 10) + (second - 0xDC00)
                                 i = low + 5
             if tag >= 0:
-                i = behind_tag(raw, tag, end)
+                i = _skip_tag(raw, tag, end)
                 blank = i >= 0
                 i = i if blank else tag
-            n, first, marks = put(out, n, code, codes, letters, orders, first, marks)
+            n, first, marks = _write_letters(out, n, code, codes, letters, orders, first, marks)
             if spaced and blank:
                 out[n] = 32
                 n += 1
@@ -402,7 +401,7 @@ def fold(
 
 
 @compiled
-def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
+def _copy_string(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
     """Copy a string as it stands, without the escapes of JSON where it has them; the new end."""
     while i < end:
         byte = raw[i]
@@ -411,14 +410,14 @@ def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
             byte = raw[i]
             i += 1
             if byte == 117:
-                code = hexadecimal(raw, i, end)
+                code = _read_hexadecimal(raw, i, end)
                 i += 4
                 if 0xD800 <= code < 0xDC00 and i + 6 <= end and raw[i] == 92 and raw[i + 1] == 117:
-                    low = hexadecimal(raw, i + 2, end)
+                    low = _read_hexadecimal(raw, i + 2, end)
                     if 0xDC00 <= low < 0xE000:
                         code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
                         i += 6
-                n = encoded(out, n, max(code, 0))
+                n = _write_character(out, n, max(code, 0))
                 continue
             byte = _MEANT[byte]
         out[n] = 63 if byte == GAP else byte
@@ -427,10 +426,10 @@ def copied(raw: Any, i: int, end: int, escaped: bool, out: Any, n: int) -> int:
 
 
 @compiled
-def after_string(raw: Any, i: int, end: int) -> int:
+def _skip_string(raw: Any, i: int, end: int) -> int:
     """Behind the quote that closes a string whose content begins at `i`; -1 where none does."""
     while i + 8 <= end:
-        word = load(raw, i)
+        word = _load(raw, i)
         low = word & _SEVEN
         odd = (~((low ^ _QUOTES) + _SEVEN) | ~((low ^ _BACKSLASHES) + _SEVEN)) & ~word & _TOPS
         if odd == 0:
@@ -450,16 +449,15 @@ def after_string(raw: Any, i: int, end: int) -> int:
 
 
 @compiled
-def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: Any, kinds: Any) -> int:
+def find_strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: Any, kinds: Any) -> int:
     """The strings of the JSON of each line, nested ones as well; how many. A column is the hash of the keys that lead
     to a string; where some are `wanted`, the first key is one of these. `kinds` are 0 for a line of white space, `ODD`
     for one that must be read in another way, else 1."""
     n = 0
     names, current = np.zeros(DEEP + 1, dtype=np.uint64), np.zeros(DEEP + 1, dtype=np.uint64)
     taken = np.zeros(DEEP + 1, dtype=np.bool_)
-    state = np.zeros(
-        DEEP + 1, dtype=np.int64
-    )  # 0 in a list, 1 behind a key of an object, 2 where one may begin
+    # 0 in a list, 1 behind a key of an object, 2 where one may begin
+    state = np.zeros(DEEP + 1, dtype=np.int64)
     for line in range(len(lines)):
         i, end = lines[line, 0], lines[line, 1]
         while end > i and raw[end - 1] <= 32:
@@ -476,7 +474,7 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
                 good = False
             elif c == 34:
                 inside = i + 1
-                i = after_string(raw, inside, end)
+                i = _skip_string(raw, inside, end)
                 if i < 0:
                     good = False
                 elif state[depth] == 2:
@@ -524,7 +522,7 @@ def strings(raw: Any, lines: Any, wanted: Any, places: Any, columns: Any, rows: 
 
 
 @compiled
-def words(buffer: Any, spans: Any) -> tuple[Any, Any]:
+def hash_words(buffer: Any, spans: Any) -> tuple[Any, Any]:
     """The hash of each word of some documents, and the number of its document."""
     most = len(buffer) // 2 + 1
     n, found, owners = 0, np.empty(most, dtype=np.uint64), np.empty(most, dtype=np.int64)
@@ -534,23 +532,23 @@ def words(buffer: Any, spans: Any) -> tuple[Any, Any]:
             if buffer[i] != SPACE and buffer[i] != GAP:  # which is the byte behind a document
                 number, inside = (number ^ np.uint64(buffer[i])) * PRIME, True
             elif inside:
-                found[n], owners[n] = mixed(number), document
+                found[n], owners[n] = _mix(number), document
                 n += 1
                 number, inside = BASIS, False
     return found[:n], owners[:n]
 
 
 @compiled
-def agree(buffer: Any, place: int, texts: Any, there: int) -> bool:
+def _agree(buffer: Any, place: int, texts: Any, there: int) -> bool:
     """Whether both hold the same block at these places."""
     same = True
     for k in range(0, BLOCK, 8):
-        same = same and load(buffer, place + k) == load(texts, there + k)
+        same = same and _load(buffer, place + k) == _load(texts, there + k)
     return same
 
 
 @compiled
-def followed(
+def follow_blocks(
     buffer: Any, places: Any, found: Any, strings: Any, owners: Any, begin: int, texts: Any, first: Any,
     there_of: Any, repeats: Any, seen: Any, same: Any, recent: Any, reached: Any, rows: Any,
 ) -> tuple[int, int]:  # fmt: skip
@@ -573,10 +571,10 @@ def followed(
         before = places[k] == place - BLOCK and same[k]
         for j in range(first[key], first[key + 1] if usual else first[key]):
             there = int(there_of[j])
-            if not agree(buffer, place, texts, there):
+            if not _agree(buffer, place, texts, there):
                 continue
             same[i] = True
-            if before and there >= BLOCK and agree(buffer, place - BLOCK, texts, there - BLOCK):
+            if before and there >= BLOCK and _agree(buffer, place - BLOCK, texts, there - BLOCK):
                 continue  # the block before it was followed
             slot = there % len(reached)
             if repeats[key] and reached[slot, 0] == there and place < reached[slot, 1]:
@@ -617,14 +615,7 @@ def followed(
 
 
 @compiled
-def hashed(first: Any, second: Any, third: Any) -> Any:
-    """The hash of a block, from its three words of 8 bytes: each is mixed thoroughly before the next one is added, or
-    words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
-    return mixed(mixed(mixed(first) + second) + third)
-
-
-@compiled
-def mixed(h: Any) -> Any:
+def _mix(h: Any) -> Any:
     """A number of 64 bits with each of its bits spread over all."""
     for factor in (_BY, _AGAIN):
         h ^= h >> np.uint64(32)
@@ -634,15 +625,17 @@ def mixed(h: Any) -> Any:
 
 @compiled
 def hash_blocks(buffer: Any, places: Any) -> Any:
-    """The hashes of the blocks at these places of a buffer."""
+    """The hashes of the blocks at these places of a buffer. Each of a block's three words is mixed before the next one
+    is added, or words that differ in a few bytes would cancel each other. What agrees is compared byte by byte."""
     out = np.empty(len(places), dtype=np.uint64)
-    for k in range(len(places)):
-        out[k] = hashed(load(buffer, places[k]), load(buffer, places[k] + 8), load(buffer, places[k] + 16))
+    for k, place in enumerate(places):
+        h = _mix(_mix(_load(buffer, place)) + _load(buffer, place + 8))
+        out[k] = _mix(h + _load(buffer, place + 16))
     return out
 
 
 @compiled
-def bloom(h: Any) -> Any:
+def _bloom_bits(h: Any) -> Any:
     """The three bits that a hash sets in a word of the bit map (a Bloom filter whose bits lie in one word)."""
     one, low = np.uint64(1), np.uint64(63)
     return one << (h & low) | one << (h >> np.uint64(6) & low) | one << (h >> np.uint64(12) & low)
@@ -652,7 +645,7 @@ def bloom(h: Any) -> Any:
 def set_bits(hashes: Any, shift: Any, bitmap: Any) -> None:
     """Set the bits of hashes in a bit map whose word they say by their first bits."""
     for h in hashes:
-        bitmap[np.int64(h >> shift)] |= bloom(h)
+        bitmap[np.int64(h >> shift)] |= _bloom_bits(h)
 
 
 @compiled
@@ -663,10 +656,9 @@ def find(hashes: Any, table: Any) -> tuple[Any, Any]:
     n = kept = 0
     for k in range(len(hashes)):
         at[n] = k
-        sign = bloom(hashes[k])
-        n += (
-            bitmap[np.int64(hashes[k] >> shift)] & sign == sign
-        )  # no branch: the processor could not foresee it
+        sign = _bloom_bits(hashes[k])
+        # no branch: the processor could not foresee it
+        n += bitmap[np.int64(hashes[k] >> shift)] & sign == sign
     for k in at[:n]:
         bucket = np.int64(hashes[k] >> shift)
         for key in range(buckets[bucket], buckets[bucket + 1]):

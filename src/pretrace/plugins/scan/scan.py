@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
@@ -29,16 +29,10 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
-from pretrace.plugins.scan.corpus import (
-    CorpusFile,
-    CorpusReader,
-    FileFacts,
-    Unread,
-    find_own_files,
-)
+from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, UNIQUE, WHOLE, BlockTable, Search
-from pretrace.plugins.scan.wording import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
+from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, UNIQUE, WHOLE, State
+from pretrace.plugins.scan.sequences import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.wording import duration, fill, first_of, plural, say, sentences_of
@@ -48,8 +42,6 @@ from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
 
 SEARCH = "Search"
 """The group of options on how the corpus is searched."""
-SLIGHT = 0.05
-"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
 LEVEL = 0.01
 """The chance at which so many more texts than controls may be whole where both are alike."""
 _PROBED = 50 << 20
@@ -185,9 +177,9 @@ class Searching:
         return " ".join((texts, *(name for name in ("near", "overlap") if getattr(self.settings, name))))
 
     @cached_property
-    def blocks(self) -> BlockTable:
+    def blocks(self) -> searching.BlockTable:
         """The texts as documents are compared with them, by their blocks."""
-        return BlockTable(self.folded)
+        return searching.BlockTable(self.folded)
 
     @cached_property
     def shingles(self) -> TextSequences | None:
@@ -201,7 +193,7 @@ class Searching:
 
     def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
-        return self.digest, partial(search_file, self)
+        return self.digest, partial(_search_file, self)
 
     def workers(self, files: int) -> int:
         """How many of so many files are read at once."""
@@ -219,7 +211,7 @@ def plan_scan(asked: Searching) -> _ScanPlan:
         began, read = time.perf_counter(), 0
         for file in files:
             if read < most:
-                read += search_file(asked, file, most=most - read).files[0].bytes
+                read += _search_file(asked, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
     seconds = took * size / read / asked.workers(len(files)) if read and size else None
@@ -234,7 +226,9 @@ def scan(
     began, turn = time.perf_counter(), asked.settings.turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
     _claim_folder(parts, asked.digest)
-    missing = [file for file in mine if not _whole(_part(parts, file))]
+    missing = [  # those that broke off are tried again
+        file for file in mine if (part := _part(parts, file)) is None or any(one.unread for one in part.files)
+    ]
     lock, size = threading.Lock(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
 
@@ -257,7 +251,7 @@ def scan(
     return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
 
 
-def search_file(
+def _search_file(
     asked: Searching,
     file: CorpusFile,
     *,
@@ -266,30 +260,25 @@ def search_file(
 ) -> searching.ScanPart:
     """What is found in one file, or in the first bytes of it, as many as `most`; `read` is told of bytes, and may raise
     what ends the search."""
-    search, facts = Search(asked.blocks), FileFacts(file.address)
+    settings, before = asked.settings, 0
+    reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
+    search = searching.FileSearch(asked.blocks, file.address)
     words = WordsFound(file.address, asked.shingles, asked.grams)
-    gathering = searching.Gathering(file.address, asked.folded)
-    try:
-        reader = CorpusReader(asked.settings.corpus_column, asked.exact, asked.settings.corpus_encoding)
-        for found in reader.documents(file, most):
-            read(found.read.bytes - facts.bytes)
-            gathering.add(search.runs(found.stream), found.stream, found.facts)
-            if asked.shingles or asked.grams:
-                words.add(found)
-            facts = found.read
-    except Unread as error:
-        facts = replace(facts, unread=str(error))
-    part = gathering.part(facts)
+    for stream in reader.documents(most):
+        read(reader.read.bytes - before)
+        search.add(stream, reader.facts)
+        if asked.shingles or asked.grams:
+            words.add(stream, reader.facts)
+        before = reader.read.bytes
+    part = search.part(reader.read)
     part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
     return part
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
-    stop, _ = (
-        threading.Event(),
-        (asked.blocks, asked.shingles, asked.grams),
-    )  # made once, before there are threads
+    stop = threading.Event()
+    _ = asked.blocks, asked.shingles, asked.grams  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -299,7 +288,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
     def one(file: CorpusFile) -> None:
         try:
             read(0)
-            part = search_file(asked, file, read=read)
+            part = _search_file(asked, file, read=read)
             write_atomically(_path(parts, file), part.save)
             add(0, files=1)
         except CancelledError:
@@ -313,11 +302,6 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
             list(pool.map(one, files))
         finally:
             stop.set()
-
-
-def parts_of(out: Path) -> Path:
-    """The folder of the parts of a scan whose result goes to `out`."""
-    return out.parent / f"{out.name}.parts"
 
 
 def _claim_folder(parts: Path, digest: str) -> None:
@@ -341,7 +325,10 @@ def delete_parts(parts: Path) -> None:
 
 def _path(parts: Path, file: CorpusFile) -> Path:
     """The part of a file: a file that changed has another one."""
-    named = f"{file.address}\n{file.size}\n{file.changed}".encode("utf-8", "surrogatepass")
+    changed = 0
+    with suppress(OSError, ValueError):
+        changed = 0 if "://" in file.address else Path(file.address).lstat().st_mtime_ns
+    named = f"{file.address}\n{file.size}\n{changed}".encode("utf-8", "surrogatepass")
     return parts / f"{hashlib.sha256(named).hexdigest()[:32]}.npz"
 
 
@@ -353,39 +340,17 @@ def _part(parts: Path, file: CorpusFile) -> searching.ScanPart | None:
         return None
 
 
-def _whole(part: searching.ScanPart | None) -> bool:
-    """Whether a file was read to its end; one that broke off is tried again."""
-    return part is not None and not any(one.unread for one in part.files)
-
-
-State = Literal["whole", "template", "part", "common", "no", "too short"]
-STATES: tuple[State, ...] = ("whole", "template", "part", "common", "no", "too short")
-
-
-def state_of(found: searching.FoundText) -> State:
-    """Whether a text stands in the corpus: "whole" in one place; as a "template", with other words at the same places
-    in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
-    if found.characters < RUN:
-        return "too short"
-    if found.own > SLIGHT or (found.longest >= UNIQUE and found.own):
-        return "whole" if found.copies else "template" if found.is_template else "part"
-    if found.coverage > SLIGHT:
-        return "common"
-    return "part" if found.near else "no"
-
-
 _OWN: tuple[State, ...] = ("whole", "template", "part")
 """The states of texts with passages that are not common."""
 
 
 class _FoundSide:
-    """The texts of one side: their states, how many are in each, and of its documents how many have a whole text, of
-    how many able (`units`)."""
+    """The texts of one side: how many are in each state, and of its documents how many have a whole text, of how many
+    able (`units`)."""
 
     def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
-        self.states: tuple[State, ...] = tuple(map(state_of, found))
-        self.counts = Counter(self.states)
-        documents = {(text.document, state) for text, state in zip(texts, self.states, strict=True)}
+        self.counts = Counter(one.state for one in found)
+        documents = {(text.document, one.state) for text, one in zip(texts, found, strict=True)}
         self.whole = sum(state == "whole" for _, state in documents)
         self.units = len({document for document, state in documents if state != "too short"})
 
@@ -393,12 +358,13 @@ class _FoundSide:
         """How many texts have one of these states."""
         return sum(self.counts[state] for state in states)
 
-    def chance(self, other: _FoundSide) -> float:
-        """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
-        from scipy.stats import hypergeom
 
-        both = self.units + other.units, self.whole + other.whole
-        return float(hypergeom.sf(self.whole - 1, *both, self.units))
+def _chance_of(mine: _FoundSide, other: _FoundSide) -> float:
+    """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
+    from scipy.stats import hypergeom
+
+    both = mine.units + other.units, mine.whole + other.whole
+    return float(hypergeom.sf(mine.whole - 1, *both, mine.units))
 
 
 class _Findings:
@@ -413,11 +379,11 @@ class _Findings:
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
         self.overlap = asked.grams.shares(whole.grams) if asked.grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
-        self.chance = self.mine.chance(self.controls) if self.controls else None
-        self.unique = 0 if self.controls else _unique(asked, found, self.mine)
+        self.chance = _chance_of(self.mine, self.controls) if self.controls else None
+        self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
 
     @property
-    def outcome(self) -> Literal["found", "absent", "inconclusive"]:
+    def _outcome(self) -> Literal["found", "absent", "inconclusive"]:
         """Found where whole texts are more than controls, or have passages of their own; absent where all was read."""
         if self.unique > 0 if self.chance is None else self.chance <= LEVEL:
             return "found"
@@ -427,7 +393,8 @@ class _Findings:
     def verdict(self, seconds: float) -> Verdict:
         """The result, of a search that took so many seconds."""
         asked, mine, controls, corpus = self.asked, self.mine, self.controls, self.asked.corpus
-        usable = [one for one, state in zip(self.found, mine.states, strict=False) if state != "too short"]
+        found = self.found[: len(corpus)]
+        usable = [one for one in found if one.state != "too short"]
         coverage = float(np.mean([one.coverage for one in usable]))
         read = self.whole.files
         figures: dict[str, Any] = {"found": {state: mine.counts[state] for state in STATES}}
@@ -444,7 +411,7 @@ class _Findings:
             figures |= {
                 "control texts found": controls.count(*_OWN),
                 "control texts whole": controls.counts["whole"],
-                "control texts": len(controls.states),
+                "control texts": controls.counts.total(),
                 "p of so many more whole texts than controls": self.chance,
             }
         held = {"heldout": record_corpus(asked.heldout)} if asked.heldout else {}
@@ -453,7 +420,7 @@ class _Findings:
             test="scan",
             corpus=corpus.name,
             model="",
-            outcome=self.outcome,
+            outcome=self._outcome,
             **self._words(figures),
             **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
             level=0.0,
@@ -466,8 +433,8 @@ class _Findings:
             tables=self._tables(),
             skipped=tuple(
                 Skipped(text.id, say("scan.skipped", run=RUN), 0)
-                for text, state in zip(corpus.texts, mine.states, strict=True)
-                if state == "too short"
+                for text, one in zip(corpus.texts, found, strict=True)
+                if one.state == "too short"
             ),
             statements=statements_of(asked.settings),
             settings={
@@ -493,9 +460,9 @@ class _Findings:
         own = find_own_files(asked.files, asked.corpus.source)
         broken = [one for one in self.unread if one.unread]
         unread = [one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread[:5]]
-        is_open, seen = self.outcome == "inconclusive", mine.count(*_OWN, "common")
-        answer: str = self.outcome
-        if self.outcome == "found" or mine.counts["whole"]:
+        is_open, seen = self._outcome == "inconclusive", mine.count(*_OWN, "common")
+        answer: str = self._outcome
+        if self._outcome == "found" or mine.counts["whole"]:
             answer = f"{'whole' if is_open else 'found'}_{'controls' if controls else 'alone'}"
         elif seen:
             answer = "passages"
@@ -503,9 +470,9 @@ class _Findings:
 
         def counted(*states: State) -> str:
             """How many texts, and how many controls, are in one of these states."""
-            sides = {"some": mine.count(*states), "total": len(mine.states), "name": asked.corpus.name}
+            sides = {"some": mine.count(*states), "total": mine.counts.total(), "name": asked.corpus.name}
             if controls:
-                sides |= {"known": controls.count(*states), "controls": len(controls.states)}
+                sides |= {"known": controls.count(*states), "controls": controls.counts.total()}
             return say(f"scan.statement.of_{'both' if controls else 'texts'}", **sides)
 
         numbers: dict[str, Any] = {
@@ -541,7 +508,7 @@ class _Findings:
             ),
             "advice": chosen(
                 "advice", files=bool(broken), own=own, controls=seen and not controls,
-                more_controls=is_open and few_controls, short=is_open and short, absent=self.outcome == "absent",
+                more_controls=is_open and few_controls, short=is_open and short, absent=self._outcome == "absent",
             ),
         }  # fmt: skip
 
@@ -562,7 +529,6 @@ class _Findings:
     def _tables(self) -> tuple[Table, ...]:
         """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
         asked, found, texts = self.asked, self.found, self.asked.corpus.texts
-        states = (*self.mine.states, *(self.controls.states if self.controls else ()))
         written, ids = asked.written, tuple(text.id for text in asked.texts)
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
         names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
@@ -580,6 +546,7 @@ class _Findings:
             some = ((name, kind, enumerate(getattr(one, which), 1)) for name, kind, one in every)
             return [(name, kind, rank, *one[1:]) for name, kind, mine in some for rank, one in mine]
 
+        states = tuple(one.state for one in found)
         order = sorted(
             range(len(texts)), key=lambda i: (STATES.index(states[i]), -found[i].single, -found[i].own, i)
         )
@@ -602,19 +569,14 @@ class _Findings:
         return tables if asked.settings.near else tables[:-1]
 
 
-def _unique(asked: Searching, found: Sequence[searching.FoundText], mine: _FoundSide) -> int:
+def _count_unique(asked: Searching, found: Sequence[searching.FoundText]) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    if not mine.whole:
-        return 0
-    gathering = searching.Gathering("", asked.folded)
-    search, streams = Search(asked.blocks), Streams(exact=asked.exact)
+    search, streams = searching.FileSearch(asked.blocks), Streams(exact=asked.exact)
     for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
-        gathering.add(search.runs(stream), stream, lambda _: ("", "", ""))
-    own = searching.summarise_texts(gathering.part(FileFacts("")), asked.folded)
-    return sum(
-        state == "whole" and one.unique(beside) >= UNIQUE
-        for one, beside, state in zip(found, own, mine.states, strict=False)
-    )
+        search.add(stream, lambda _: ("", "", ""))
+    own = searching.summarise_texts(search.part(FileFacts("")), asked.folded)
+    both = zip(found, own, strict=True)  # there are no controls
+    return sum(one.state == "whole" and one.unique(beside) >= UNIQUE for one, beside in both)
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))

@@ -15,11 +15,11 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,7 @@ from pretrace.plugins.scan.folding import (
     load_kernels,
     rows_of,
 )
-from pretrace.plugins.scan.wording import NEAREST
+from pretrace.plugins.scan.sequences import NEAREST
 
 RUN, SHORT = 50, 24
 """Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
@@ -81,14 +81,21 @@ class BlockTable:
         self.repeats: npt.NDArray[np.bool_] = np.isin(self.hashes.keys, hashes[gone])
 
 
-class Search:
-    """Looks for the texts of a table in the streams of one file: what is found in a file depends on no other."""
+class FileSearch:
+    """Looks for the texts of a table in the streams of one file, and adds up what it finds: it depends on no other
+    file."""
 
-    def __init__(self, table: BlockTable) -> None:
-        self._table, self._kernels = table, load_kernels()
+    def __init__(self, table: BlockTable, file: str = "") -> None:
+        self._table, self._file, self._kernels = table, file, load_kernels()
         self._seen: Numbers = np.tile([0, -1], (len(table.hashes.keys), 1))
         self._recent = np.zeros(_RECENT, dtype=np.int64)
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
+        self._starts, self._sizes = table.texts.spans[:, 0], table.texts.sizes
+        self._changes = list[Numbers]()
+        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(self._sizes)), np.int64)
+        self._last_whole = np.full(len(self._sizes), -1, dtype=np.int64)
+        self._best: dict[int, list[Sighting]] = {}
+        self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
     def runs(self, found: Stream) -> Runs:
         """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
@@ -103,7 +110,7 @@ class Search:
         self._reached[:] = 0
         owners = found.rows[strings]
         while first < len(places):
-            number, after = self._kernels.followed(
+            number, after = self._kernels.follow_blocks(
                 buffer, places, keys, strings, owners, first, texts, firsts, table.places, table.repeats,
                 self._seen, same, self._recent, self._reached, rows,
             )  # fmt: skip
@@ -112,7 +119,55 @@ class Search:
                 continue
             gathered.append(rows[:number].copy())
             first = after
-        return _of_strings(np.concatenate(gathered), found, table.texts.spans[:, 0])
+        return _of_strings(np.concatenate(gathered), found, self._starts)
+
+    def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
+        """The documents of a buffer; what covers a text to `WHOLE` in one place is whole there."""
+        runs, places = _select_runs(self.runs(stream), stream, self._sizes)
+        if not len(runs):
+            return
+        held = np.concatenate([_held(runs, one, self._sizes) for one in places])
+        self._count(runs, rows_of(stream.tails))
+        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
+        held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
+        held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
+        whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
+        np.add.at(self._wholes, whole[:, 0], 1)
+        self._last_whole[whole[:, 0]] = whole[:, 1]
+        self._sight(held, facts)
+
+    def _count(self, runs: Runs, goes_on: set[int]) -> None:
+        """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
+        back, and counted again with what is new."""
+        runs, before = _stretches(np.concatenate([self._open, runs[:, :AT]])), self._open
+        for some, sign in ((before, -1), (runs, 1)):
+            base = self._starts[some[:, TEXT]]
+            for edge, change in ((START, sign), (END, -sign)):
+                self._changes.append(np.column_stack([base + some[:, edge], np.full_like(base, change)]))
+            pairs = some[:, TEXT] << 32 | some[:, DOCUMENT]
+            np.add.at(self._documents, np.unique(pairs) >> 32, sign)
+        self._open = runs[np.isin(runs[:, DOCUMENT], [*goes_on])]
+        if sum(map(len, self._changes[1:])) > _GATHERED:
+            self._changes = [_add_changes(self._changes)]
+
+    def _sight(self, held: Numbers, facts: Callable[[int], DocumentFacts]) -> None:
+        """Note the documents that hold most of each text: text, document and bytes in `held`."""
+        held, known = held[held[:, 2] > self._floor[held[:, 0]]], cache(facts)
+        held = held[np.lexsort((held[:, 1], -held[:, 2], held[:, 0]))]
+        for text, some in groupby(held.tolist(), itemgetter(0)):
+            best = {one.document: one for one in self._best.get(text, ())}
+            more = [row for row in some if row[1] not in best or row[2] > best[row[1]].amount]
+            for _, document, covered, _ in more[:KEPT]:
+                best[document] = Sighting(text, covered, self._file, document, *known(document))
+            self._best[text] = first = first_sightings(best.values(), KEPT)
+            if len(first) == KEPT:
+                self._floor[text] = first[-1].amount
+
+    def part(self, facts: FileFacts) -> ScanPart:
+        """What was found, with what was read of the file."""
+        best = [one for text in sorted(self._best) for one in self._best[text]]
+        counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
+        return ScanPart((facts,), _add_changes(self._changes), counts, self._longest, best)
 
 
 def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
@@ -142,6 +197,8 @@ BROKEN, _BOUNDED = 3, 4
 UNIQUE, FEW = 300, 3
 """Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
 of this kind would have it in common with them; and how many these documents may be."""
+SLIGHT = 0.05
+"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
 MANY = 5
 """Documents that hold a passage and break off at the same places, from which on it is a template."""
 _GATHERED = 1 << 18
@@ -199,67 +256,7 @@ class _Places(NamedTuple):
     runs: Numbers
 
 
-class Gathering:
-    """Adds up what is found in one file."""
-
-    def __init__(self, file: str, texts: FoldedTexts) -> None:
-        self._file, self._starts, self._sizes = file, texts.spans[:, 0], texts.sizes
-        self._changes = list[Numbers]()
-        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(texts.spans)), np.int64)
-        self._last_whole = np.full(len(texts.spans), -1, dtype=np.int64)
-        self._best: dict[int, list[Sighting]] = {}
-        self._open: Runs = np.zeros((0, 4), dtype=np.int64)
-
-    def add(self, runs: Runs, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
-        """The runs of a buffer of documents; what covers a text to `WHOLE` in one place is whole there."""
-        runs, places = select_runs(runs, stream, self._sizes)
-        if not len(runs):
-            return
-        held = np.concatenate([_held(runs, one, self._sizes) for one in places])
-        self._count(runs, rows_of(stream.tails))
-        np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
-        held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
-        held = held[np.append(True, (held[1:, :2] != held[:-1, :2]).any(axis=1))]
-        whole = held[(held[:, 3] > 0) & (held[:, 1] != self._last_whole[held[:, 0]])]
-        np.add.at(self._wholes, whole[:, 0], 1)
-        self._last_whole[whole[:, 0]] = whole[:, 1]
-        self._sight(held, facts)
-
-    def _count(self, runs: Runs, goes_on: set[int]) -> None:
-        """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
-        back, and counted again with what is new."""
-        runs, before = _stretches(np.concatenate([self._open, runs[:, :AT]])), self._open
-        for some, sign in ((before, -1), (runs, 1)):
-            base = self._starts[some[:, TEXT]]
-            for edge, change in ((START, sign), (END, -sign)):
-                self._changes.append(np.column_stack([base + some[:, edge], np.full_like(base, change)]))
-            pairs = some[:, TEXT] << 32 | some[:, DOCUMENT]
-            np.add.at(self._documents, np.unique(pairs) >> 32, sign)
-        self._open = runs[np.isin(runs[:, DOCUMENT], [*goes_on])]
-        if sum(map(len, self._changes[1:])) > _GATHERED:
-            self._changes = [add_changes(self._changes)]
-
-    def _sight(self, held: Numbers, facts: Callable[[int], DocumentFacts]) -> None:
-        """Note the documents that hold most of each text: text, document and bytes in `held`."""
-        held, known = held[held[:, 2] > self._floor[held[:, 0]]], cache(facts)
-        held = held[np.lexsort((held[:, 1], -held[:, 2], held[:, 0]))]
-        for text, some in groupby(held.tolist(), itemgetter(0)):
-            best = {one.document: one for one in self._best.get(text, ())}
-            more = [row for row in some if row[1] not in best or row[2] > best[row[1]].amount]
-            for _, document, covered, _ in more[:KEPT]:
-                best[document] = Sighting(text, covered, self._file, document, *known(document))
-            self._best[text] = first = first_sightings(best.values(), KEPT)
-            if len(first) == KEPT:
-                self._floor[text] = first[-1].amount
-
-    def part(self, facts: FileFacts) -> ScanPart:
-        """What was found, with what was read of the file."""
-        best = [one for text in sorted(self._best) for one in self._best[text]]
-        counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
-        return ScanPart((facts,), add_changes(self._changes), counts, self._longest, best)
-
-
-def select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
+def _select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
     """The runs that count, in order, and their places: all of `RUN` characters, and short ones where several stand in
     one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
@@ -346,7 +343,7 @@ def list_passages(
             return
 
 
-def add_changes(changes: Sequence[Numbers]) -> Numbers:
+def _add_changes(changes: Sequence[Numbers]) -> Numbers:
     """Changes at each place once, in order, without those that come to nothing."""
     some = [one for one in changes if len(one)]
     if not some:
@@ -363,7 +360,7 @@ def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     whole, changes, grams = ScanPart(), list[Numbers](), [np.zeros(0, np.uint64)]
 
     def add_up() -> None:
-        changes[:], grams[:] = [add_changes(changes)], [np.unique(np.concatenate(grams))]
+        changes[:], grams[:] = [_add_changes(changes)], [np.unique(np.concatenate(grams))]
         whole.best = first_sightings(whole.best, KEPT)
         whole.nearest = first_sightings(whole.nearest, NEAREST)
 
@@ -385,13 +382,17 @@ def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     return whole
 
 
-class FoundPassage(NamedTuple):
+class _Passage(NamedTuple):
     """Characters [start, end) of a folded text, found in so many documents (0: in none); whether that is `common`."""
 
     start: int
     end: int
     documents: int
     common: bool = False
+
+
+State = Literal["whole", "template", "part", "common", "no", "too short"]
+STATES: tuple[State, ...] = get_args(State)
 
 
 class FoundText:
@@ -409,7 +410,7 @@ class FoundText:
         letters = np.searchsorted(first, [0, *changes[:, 0].tolist(), size]).tolist()
         counts = [0, *np.cumsum(changes[:, 1]).tolist()]
         spans = zip(letters[:-1], letters[1:], counts, strict=True)
-        passages = [FoundPassage(*one) for one in spans if one[1] > one[0]]
+        passages = [_Passage(*one) for one in spans if one[1] > one[0]]
         usual = _quarter([one for one in passages if one.documents])
         self.passages = tuple(
             one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
@@ -444,8 +445,20 @@ class FoundText:
         """The share of its characters that was found in passages that are not common."""
         return self.coverage - self.common
 
+    @cached_property
+    def state(self) -> State:
+        """Whether the text stands in the corpus: "whole" in one place; as a "template", with other words at the same
+        places in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
+        if self.characters < RUN:
+            return "too short"
+        if self.own > SLIGHT or (self.longest >= UNIQUE and self.own):
+            return "whole" if self.copies else "template" if self._is_template else "part"
+        if self.coverage > SLIGHT:
+            return "common"
+        return "part" if self.near else "no"
+
     @property
-    def is_template(self) -> bool:
+    def _is_template(self) -> bool:
         """Whether many documents hold the text's passages and all break off at the same places between them."""
         usual = _quarter(self.passages, rarest=False)
         stretches = groupby(self.passages, lambda one: one.documents <= usual / 2)
@@ -475,12 +488,12 @@ def is_common(documents: int, usual: float) -> bool:
     return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
 
 
-def _size(passages: Iterable[FoundPassage]) -> int:
+def _size(passages: Iterable[_Passage]) -> int:
     """The characters of passages."""
     return sum(one.end - one.start for one in passages)
 
 
-def _quarter(passages: Sequence[FoundPassage], *, rarest: bool = True) -> float:
+def _quarter(passages: Sequence[_Passage], *, rarest: bool = True) -> float:
     """The number of documents of the rarest quarter of some characters, or of the one that most documents hold."""
     left = _size(passages) / 4
     for one in sorted(passages, key=lambda one: one.documents, reverse=not rarest):

@@ -27,7 +27,7 @@ FARTHEST = 10.0
 _NEEDS = PAIRED | Needs(Quantity.LOGP | Quantity.MOMENTS, states=(Peak(),))
 
 
-def features(evidence: Evidence) -> Doubles:
+def _features(evidence: Evidence) -> Doubles:
     """What the classifier sees of a text, float64 [54]: of six statistics of each token, averaged over each of three
     windows, the mean and the means of the lowest and the highest fifth."""
     gain, part = gains(evidence)
@@ -82,11 +82,11 @@ class Learned:
     def fit(self, reference: Reference, /) -> Score:
         """The fitted classifier; TextsError where there are too few texts of either label, or no such run."""
         if self.run is not None:
-            return carried(Path(self.run))
+            return _carried(Path(self.run))
         members = known(reference, "learned", self.reference)
-        seen = np.stack([features(one) for one in reference.evidence])
+        seen = np.stack([_features(one) for one in reference.evidence])
         weights, bias = fit_linear(seen, members, C=self.c, tol=1e-10, max_iter=10_000)
-        return Classifier(weights, bias, keys(*(one.text.text for one in reference.evidence)))
+        return Classifier(weights, bias, _keys(*(one.text.text for one in reference.evidence)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,17 +108,17 @@ class Classifier:
         return {"classifier": classifier, "carried_from": self.source or None}
 
     def __call__(self, evidence: Evidence, /) -> float:
-        if self.source and keys(evidence.text.text) <= self.seen:
+        if self.source and _keys(evidence.text.text) <= self.seen:
             raise LeakError(say("learned.fitted_on", text=evidence.text.id, source=self.source))
-        return float(features(evidence) @ self.weights) + self.bias
+        return float(_features(evidence) @ self.weights) + self.bias
 
 
-def keys(*texts: str) -> frozenset[str]:
+def _keys(*texts: str) -> frozenset[str]:
     """What names each text."""
     return frozenset(hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()[:24] for one in texts)
 
 
-def carried(folder: Path) -> Classifier:
+def _carried(folder: Path) -> Classifier:
     """The classifier that a run recorded; TextsError where it recorded none."""
     try:
         written = json.loads((folder / "run.json").read_text(encoding="utf-8"))

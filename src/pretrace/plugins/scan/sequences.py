@@ -7,15 +7,15 @@ of them: the Jaccard index of a document and a text is no estimate.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import CorpusDocuments, Sighting, first_sightings
-from pretrace.plugins.scan.folding import HashTable, Strings, fold_strings, load_kernels
+from pretrace.plugins.scan.corpus import DocumentFacts, Sighting, first_sightings
+from pretrace.plugins.scan.folding import HashTable, Stream, Strings, fold_strings, load_kernels
 
 SHINGLE, GRAM = 5, 13
 """Words of a sequence, for near copies and for the overlap."""
@@ -27,15 +27,15 @@ _FACTOR = np.uint64(0xFF51AFD7ED558CCD)
 Numbers = npt.NDArray[np.uint64]
 
 
-def words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
+def _words_of(strings: Strings) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of each word of some strings, in order, and the number of its string."""
     apart = [b""] * len(strings.places)
     buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
-    found: tuple[Numbers, npt.NDArray[np.int64]] = load_kernels().words(buffer, spans)
+    found: tuple[Numbers, npt.NDArray[np.int64]] = load_kernels().hash_words(buffer, spans)
     return found
 
 
-def sequences(
+def _sequences(
     words: Numbers, owners: npt.NDArray[np.int64], size: int
 ) -> tuple[Numbers, npt.NDArray[np.int64]]:
     """The hash of every `size` words in a row that stand in one document, and the number of the document."""
@@ -61,15 +61,15 @@ class TextSequences:
     which text has which, `sizes` how many each has."""
 
     def __init__(self, texts: Sequence[bytes], size: int) -> None:
-        hashes, owners = sequences(*words_of(Strings.of(texts)), size)
-        self.keys, places = np.unique(hashes, return_inverse=True)
-        self.table = HashTable.of(self.keys)
-        self.texts = _each_once(places, owners, (len(self.keys), len(texts)))
+        hashes, owners = _sequences(*_words_of(Strings.of(texts)), size)
+        keys, places = np.unique(hashes, return_inverse=True)
+        self.table = HashTable.of(keys)
+        self.texts = _each_once(places, owners, (len(keys), len(texts)))
         self.sizes: npt.NDArray[np.int64] = self.texts.sum(axis=0)
 
     def shares(self, found: Numbers) -> npt.NDArray[np.float64]:
         """The share of each text's sequences that are among those found, NaN for a text that has none."""
-        counts = self.texts.T @ np.isin(self.keys, found).astype(np.int64)
+        counts = self.texts.T @ np.isin(self.table.keys, found).astype(np.int64)
         return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
 
 
@@ -79,27 +79,27 @@ class WordsFound:
 
     def __init__(self, file: str, shingles: TextSequences | None, grams: TextSequences | None) -> None:
         self._file, self._shingles, self._grams = file, shingles, grams
-        self._found = np.zeros(len(grams.keys) if grams else 0, dtype=np.bool_)
+        self._found = np.zeros(len(grams.table.keys) if grams else 0, dtype=np.bool_)
         self.near = np.zeros(len(shingles.sizes) if shingles else 1, dtype=np.int64)
         self.nearest: list[Sighting] = []
 
     @property
     def grams(self) -> Numbers:
         """The hashes of the texts' sequences of 13 words that were found, in order."""
-        return self._grams.keys[self._found] if self._grams else np.zeros(0, np.uint64)
+        return self._grams.table.keys[self._found] if self._grams else np.zeros(0, np.uint64)
 
-    def add(self, found: CorpusDocuments) -> None:
+    def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer."""
-        words = words_of(found.strings)
+        words = _words_of(stream.strings)
         if self._grams:
-            self._found[self._grams.table.find(sequences(*words, GRAM)[0])[1]] = True
+            self._found[self._grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
         if (held := self._shingles) is None:
             return
-        hashes, owners = sequences(*words, SHINGLE)
+        hashes, owners = _sequences(*words, SHINGLE)
         at, key = held.table.find(hashes)
         if not len(at):
             return
-        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.keys)))
+        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.table.keys)))
         shared = (documents @ held.texts).tocoo()  # how many different sequences they have in common
         rows = np.stack([shared.row, shared.col, shared.data], axis=1)
 
@@ -111,6 +111,6 @@ class WordsFound:
             jaccard = both / (size(place) + int(held.sizes[one]) - both)
             if jaccard >= NEAR:
                 self.near[one] += 1
-                row = int(found.strings.rows[place])
-                self.nearest.append(Sighting(one, jaccard, self._file, row, *found.facts(row)))
+                row = int(stream.strings.rows[place])
+                self.nearest.append(Sighting(one, jaccard, self._file, row, *facts(row)))
         self.nearest = first_sightings(self.nearest, NEAREST)
