@@ -51,7 +51,7 @@ CHECKED = {
 }
 """How the verdict of each test is made, of which texts, and what else its check is told."""
 if find_spec("pretrace.plugins.recite"):
-    from pretrace.plugins.recite.recite import recite
+    from pretrace.plugins.recite import recite
 
     for name, text in (("recite", False), ("recite in text", True)):
         asked = partial(recite, controls=made_texts("controls", 8, words=100), text=text)

@@ -73,7 +73,7 @@ NAMES = {
         "Placebo Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "View Written"
     ),
-    "pretrace.plugins.recite": "recite",
+    "pretrace.plugins.recite": "recite=* recite_recite=recite windows_of",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
         "ACCUSING AuditData DocumentValues Logprobs answer beyond expressions logprob_gains logprobs permuted"
@@ -96,7 +96,6 @@ NAMES = {
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude null_of"
     ),
-    "pretrace.plugins.recite.recite": "recite_recite=recite windows_of",
 }
 PLACES = {
     name: (module, real or name)
