@@ -29,11 +29,13 @@ from pretrace.results.serialization import from_json, from_plain, to_json, to_pl
 from pretrace.results.wording import say
 
 T = TypeVar("T")
-ROOMS = ("incoming", "texts", "looks", "jobs", "results")
+_FOLDERS = ("incoming", "texts", "looks", "jobs", "results")
 _RECORDS = {
-    "texts": ("upload.json", "collection"), "looks": ("look.json", "text"), "jobs": ("job.json", "job"),
-}  # fmt: skip
-"""The record of each entry of a folder, and what it is of."""
+    "Upload": ("texts", "upload.json", "collection"),
+    "Look": ("looks", "look.json", "text"),
+    "WebJob": ("jobs", "job.json", "job"),
+}
+"""Of each class of records the folder that has an entry for each, the file there, and what it is of."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 200
 _BLOCK = 4096  # a file takes more room than its bytes, and so does its name
@@ -64,7 +66,7 @@ class Workspace:
                 raise OutputError(say("serve.refused.not_workspace", folder=folder))
             place.mkdir(parents=True, exist_ok=True)
             place.chmod(0o700)
-            for name in ROOMS:
+            for name in _FOLDERS:
                 (place / name).mkdir(exist_ok=True)
             key = place / "secret"
             if not key.is_file():
@@ -73,47 +75,38 @@ class Workspace:
                     file.write(secrets.token_hex(32))
         return cls(place)
 
-    @property
-    def secret(self) -> bytes:
-        """The key of sessions."""
-        return (self.folder / "secret").read_bytes()
-
-    def room(self, name: str) -> Path:
-        """One of its folders: incoming, texts, looks, jobs or results."""
-        return self.folder / name
-
     def check_room(self, name: str, most: int) -> None:
         """RequestError (507) where one of its folders holds so many entries that no more are taken in."""
-        if sum(1 for _ in self.room(name).iterdir()) >= most:
+        if sum(1 for _ in (self.folder / name).iterdir()) >= most:
             raise RequestError(say("serve.refused.room_full", name=name, most=most), 507)
 
-    def left(self, most: int) -> int:
-        """The bytes until the workspace has `most`; RequestError (507) where there are none left."""
-        used = 0
+    def left(self, megabytes: int) -> int:
+        """The bytes until the workspace has so many; RequestError (507) where there are none left."""
+        used, most = 0, megabytes * 1_000_000
         for root, _, files in os.walk(self.folder):
             for name in files:
                 with suppress(OSError):  # a job may take it away meanwhile
                     used += Path(root, name).lstat().st_size + _BLOCK
         if used >= most:
-            raise RequestError(
-                say("serve.refused.workspace_full", used=used // 1_000_000, most=most // 1_000_000), 507
-            )
+            said = say("serve.refused.workspace_full", used=used // 1_000_000, most=megabytes)
+            raise RequestError(said, 507)
         return most - used
 
     def within(self, relative: str) -> Path:
         """A path that the workspace itself recorded, relative to its folder; RequestError where it leads out of it."""
         return _below(self.folder, self.folder / relative)
 
-    def records(self, kind: type[T], room: str) -> list[T]:
-        """All records of a kind in one of its folders, the latest first."""
-        places = sorted(self.room(room).glob(f"*/{_RECORDS[room][0]}"), reverse=True)
-        return [found for place in places if (found := record_in(kind, place))]
+    def records(self, kind: type[T]) -> list[T]:
+        """All records of a kind, the latest first: an Upload, a Look or a WebJob."""
+        folder, file, _ = _RECORDS[kind.__name__]
+        places = sorted((self.folder / folder).glob(f"*/{file}"), reverse=True)
+        return [found for place in places if (found := _record_in(kind, place))]
 
-    def record(self, kind: type[T], room: str, name: str) -> T:
+    def record(self, kind: type[T], name: str) -> T:
         """The record of that id; RequestError (404) where there is none."""
-        file, what = _RECORDS[room]
+        folder, file, what = _RECORDS[kind.__name__]
         with suppress(RequestError):
-            if found := record_in(kind, inside(self.room(room), name) / file):
+            if found := _record_in(kind, inside(self.folder / folder, name) / file):
                 return found
         raise RequestError(f"There is no such {what} here: it may have been deleted from the workspace.", 404)
 
@@ -151,7 +144,7 @@ def save(path: Path, record: object) -> None:
     atomic_bytes(path, to_json(to_plain(record, path.stem)))
 
 
-def record_in(kind: type[T], path: Path) -> T | None:
+def _record_in(kind: type[T], path: Path) -> T | None:
     """The dataclass that `save` wrote; None where there is none, or something else."""
     try:
         return from_plain(kind, from_json(path.read_bytes()), path.stem)
