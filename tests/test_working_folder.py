@@ -13,8 +13,8 @@ import yaml
 
 from pretrace.errors import EngineError
 from pretrace.plugins.ray import cluster as pool
+from pretrace.plugins.serve import Workspace
 from pretrace.plugins.serve.jobs import Jobs, WebJob
-from pretrace.plugins.serve.workspace import Workspace
 
 ROOT = Path(__file__).parents[1]
 PLANTED = ("shlex", "json", "base64", "multiprocessing", "pretrace", "ray", "colorsys")

@@ -20,9 +20,9 @@ from pretrace.corpora import open_corpus, open_stream
 from pretrace.errors import PretraceError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
+from pretrace.plugins.serve import Workspace
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.uploads import take
-from pretrace.plugins.serve.workspace import Workspace
 from pretrace.types import Corpus, Text
 
 TEXTS = [

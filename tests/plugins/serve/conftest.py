@@ -14,10 +14,9 @@ import uvicorn
 from processes import Running, forking, job
 from starlette.testclient import TestClient
 
-from pretrace.plugins.serve import jobs
+from pretrace.plugins.serve import Workspace, jobs
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.serving import _bound, _configuration, application
-from pretrace.plugins.serve.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)

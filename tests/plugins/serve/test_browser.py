@@ -80,8 +80,8 @@ DROP = """form => {
 
 @pytest.fixture(autouse=True)
 def _no_child_is_left(site):
+    from pretrace.plugins.serve import Workspace
     from pretrace.plugins.serve.jobs import Jobs, WebJob
-    from pretrace.plugins.serve.workspace import Workspace
 
     yield
     jobs = Jobs(Workspace.at(site.workspace))

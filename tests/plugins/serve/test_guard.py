@@ -13,10 +13,9 @@ import pytest
 from itsdangerous import TimestampSigner
 
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
-from pretrace.plugins.serve import command
+from pretrace.plugins.serve import RequestError, Workspace, command, inside
 from pretrace.plugins.serve.command import TOKEN_VARIABLE, ServeSettings
 from pretrace.plugins.serve.serving import _claim, serve
-from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
 
 TOKEN = "a token of many characters"
 HOME = "http://127.0.0.1:8765"

@@ -9,9 +9,9 @@ import pytest
 from pretrace.backends.serving.address import KEY_HOSTS, api_key, wants_key
 from pretrace.backends.serving.client import Client
 from pretrace.errors import ModelError
+from pretrace.plugins.serve import RequestError, Workspace, save
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import Jobs, WebJob
-from pretrace.plugins.serve.workspace import RequestError, Workspace, save
 
 
 def all_of(jobs):

@@ -14,10 +14,10 @@ import pytest
 from corpora.test_documents import word
 
 from pretrace.corpora import open_corpus
+from pretrace.plugins.serve import RequestError, Workspace
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.uploads import Upload, take, texts_of
-from pretrace.plugins.serve.workspace import RequestError, Workspace
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
 LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()

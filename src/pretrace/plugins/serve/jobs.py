@@ -20,8 +20,8 @@ from typing import Literal
 
 import psutil
 
+from pretrace.plugins.serve import RequestError, Workspace, fresh, save
 from pretrace.plugins.serve.command import ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json

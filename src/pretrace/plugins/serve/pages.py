@@ -13,21 +13,13 @@ from starlette.datastructures import FormData, UploadFile
 from pretrace import __version__
 from pretrace.backends import check_model
 from pretrace.errors import MissingPackageError, ModelError
+from pretrace.plugins.serve import RequestError
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.workspace import RequestError
 from pretrace.report.frame import fill
 from pretrace.report.wording import count, duration
 from pretrace.results.wording import say
 
-REPORT_POLICY = (
-    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'self'"
-)
-"""That of a report, which may come from elsewhere: no script at all, no form, an origin of its own."""
-LOGIN = "/login"
-ENTERED = "entered"
-"""What the session of a visitor holds who gave the token."""
 _PACKAGE = "pretrace.plugins.serve"
 _MOST_CHARACTERS = 10_000
 """Characters of one option of a test."""

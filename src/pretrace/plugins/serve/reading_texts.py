@@ -13,10 +13,10 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.errors import OutputError
+from pretrace.plugins.serve import RequestError, fresh, save, slug
 from pretrace.plugins.serve.jobs import Jobs, State, WebJob
 from pretrace.plugins.serve.pages import CurrentJobs, Posted, files_in, find_model, go, line, page
 from pretrace.plugins.serve.uploads import Upload, text_in, texts_of
-from pretrace.plugins.serve.workspace import RequestError, fresh, save, slug
 from pretrace.report import plots
 from pretrace.report.run import tokens
 from pretrace.report.svg import to_svg

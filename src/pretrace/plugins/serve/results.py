@@ -13,10 +13,10 @@ from fastapi.responses import FileResponse, HTMLResponse, RedirectResponse, Resp
 
 from pretrace import runs
 from pretrace.errors import OutputError
+from pretrace.plugins.serve import RequestError, Workspace, inside
 from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.pages import REPORT_POLICY, CurrentJobs, Posted, go, page
+from pretrace.plugins.serve.pages import CurrentJobs, Posted, go, page
 from pretrace.plugins.serve.uploads import remove
-from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
 from pretrace.report import wording
 from pretrace.report.facts import mapping
 from pretrace.report.verdict import draw_own
@@ -27,6 +27,11 @@ from pretrace.types import Verdict
 from pretrace.verification import verify_folder
 
 router = APIRouter()
+_REPORT_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'self'"
+)
+"""That of a report, which may come from elsewhere: no script at all, no form, an origin of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +137,7 @@ def verified(jobs: CurrentJobs, name: str) -> HTMLResponse:
 def report(jobs: CurrentJobs, name: str, file: Literal["report", "appendix"]) -> Response:
     """The report, or its appendix for paper, which may load nothing and run nothing."""
     place = inside(_folder(jobs, name), f"{file}.html")
-    headers = {"Content-Security-Policy": REPORT_POLICY}
+    headers = {"Content-Security-Policy": _REPORT_POLICY}
     return FileResponse(place, media_type="text/html; charset=utf-8", headers=headers)
 
 

@@ -33,24 +33,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
-from pretrace.plugins.serve import reading_texts, results, testing_collections
+from pretrace.plugins.serve import RequestError, Workspace, reading_texts, results, testing_collections
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import AHEAD, Jobs, WebJob, running
-from pretrace.plugins.serve.pages import (
-    ENTERED,
-    LOGIN,
-    CurrentJobs,
-    Posted,
-    go,
-    jobs_of,
-    line,
-    page,
-    posted,
-    rendered,
-)
+from pretrace.plugins.serve.pages import CurrentJobs, Posted, go, jobs_of, line, page, posted, rendered
 from pretrace.plugins.serve.reading_texts import Look
 from pretrace.plugins.serve.uploads import TAKEN
-from pretrace.plugins.serve.workspace import RequestError, Workspace
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
@@ -58,6 +46,9 @@ from pretrace.results.wording import say
 
 router = APIRouter()
 _LATEST = 5
+_LOGIN = "/login"
+_ENTERED = "entered"
+"""What the session of a visitor holds who gave the token."""
 
 
 @router.get("/", response_class=HTMLResponse)
@@ -114,7 +105,7 @@ def change(
     return go(f"/jobs/{found.id}")
 
 
-@router.get(LOGIN, response_class=HTMLResponse)
+@router.get(_LOGIN, response_class=HTMLResponse)
 def login(jobs: CurrentJobs) -> HTMLResponse:
     """The form for the token."""
     return page(jobs, "login.html")
@@ -126,7 +117,7 @@ async def _enter(request: Request) -> Response:
     if not jobs.settings.is_token(line(await posted(request), "token")):
         said = "That is not the token: it was set where pretrace serve was started."
         return page(jobs, "login.html", 403, problem=said)
-    request.session[ENTERED] = True
+    request.session[_ENTERED] = True
     return go("/")
 
 
@@ -146,7 +137,7 @@ _POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The content security policy of a page: nothing from elsewhere, no script or style within it."""
-_OPEN = (LOGIN, *(f"/static/{name}" for name in ("report.css", "page.css", "page.js")))
+_OPEN = (_LOGIN, *(f"/static/{name}" for name in ("report.css", "page.css", "page.js")))
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -156,7 +147,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
-EVERY = 0.5
+_EVERY = 0.5
 """Seconds between two looks at whose turn it is."""
 _SAID = {
     404: "There is no such page here.",
@@ -183,11 +174,11 @@ def _turned_away(request: Request) -> Response | None:
         said = "This request comes from another page: send it from this one."
         return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
     settings, path, token = jobs_of(request).settings, request.url.path, request.query_params.get("token", "")
-    entered = not settings.token or ENTERED in request.session
+    entered = not settings.token or _ENTERED in request.session
     if settings.token and request.method == "GET" and token and (entered or settings.is_token(token)):
-        request.session[ENTERED] = True
+        request.session[_ENTERED] = True
         return _go(path)  # out of the address bar
-    return None if entered or path in _OPEN else _go(LOGIN)
+    return None if entered or path in _OPEN else _go(_LOGIN)
 
 
 def _go(path: str) -> Response:
@@ -219,7 +210,7 @@ def application(settings: ServeSettings, *, port: int | None = None) -> FastAPI:
     )
     app.state.jobs = Jobs(workspace, settings)
     login = [Middleware(RequestBodyLimitMiddleware, settings.login_bytes)]
-    app.router.routes.append(Route(LOGIN, _enter, methods=["POST"], middleware=login))
+    app.router.routes.append(Route(_LOGIN, _enter, methods=["POST"], middleware=login))
     for pages in (router, reading_texts.router, results.router, testing_collections.router):
         app.include_router(pages)
     for kind in (PretraceError, HTTPException, RequestValidationError):
@@ -236,7 +227,7 @@ async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
         while True:
             with suppress(OSError, PretraceError):  # a full disk, say: it may have room again
                 await asyncio.to_thread(jobs.tick)
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(_EVERY)
 
     task = asyncio.create_task(look())
     yield

@@ -8,46 +8,39 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from pretrace.plugins.serve.command import ServeSettings
+from pretrace.plugins.serve import RequestError, fresh, slug
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.pages import CurrentJobs, Posted, files_in, find_model, go, line, page
 from pretrace.plugins.serve.uploads import TAKEN, Upload, look_again, remove, take, texts_of
-from pretrace.plugins.serve.workspace import RequestError, fresh, slug
 from pretrace.results.wording import say
 from pretrace.verdicts.advise import Advice, advise, enough, situate
 
 router = APIRouter()
-GIVEN = ("model", "controls", "placebo", "power", "requested_by")
+_GIVEN = ("model", "controls", "placebo", "power", "requested_by")
 """What a visitor says of the case on the page of a collection."""
-STARTED = {
+_STARTED = {
     "canaries": "", "controls-placebo": "--plan", "controls": "--plan", "flag": "--dry-run", "placebo": "--plan",
 }  # fmt: skip
 """The tests that start here, and the option by which each says what it would do; seals of marks are secret and belong
 into no upload."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A collection, what was seen in it, what a visitor says of the case, and which tests follow from that."""
-
-    upload: Upload
-    given: Mapping[str, str]
-    advice: Advice | None
+def _given_in(said: Callable[[str], str | None]) -> dict[str, str]:
+    """What a visitor says of the case; `said` gives what stands in a field, or in the address."""
+    return {one: (said(one) or "").strip() for one in _GIVEN}
 
 
-def _case_of(jobs: Jobs, name: str, said: Callable[[str], str | None]) -> _Case:
-    """The case of a collection; `said` gives what stands in a field, or in the address."""
-    upload = jobs.workspace.record(Upload, name)
+def _advise(jobs: Jobs, upload: Upload, given: Mapping[str, str]) -> Advice | None:
+    """Which tests follow from what was seen in a collection and what a visitor says of the case."""
     facts = upload.facts
-    given = {one: (said(one) or "").strip() for one in GIVEN}
     if facts.problem:
-        return _Case(upload, given, None)
+        return None
     model, unseen = given["model"], 0
     names = replace(facts.names, earlier=given["placebo"] or facts.names.earlier)
     if given["controls"]:
@@ -58,28 +51,28 @@ def _case_of(jobs: Jobs, name: str, said: Callable[[str], str | None]) -> _Case:
     asked = model if jobs.settings.may_choose(model) else ""
     has = situate(facts.situation, asked, unseen=unseen, checkpoint=bool(given["placebo"]))
     texts = str(jobs.workspace.within(upload.path))
-    return _Case(upload, given, advise(has, texts, model=model or names.model, names=names))
+    return advise(has, texts, model=model or names.model, names=names)
 
 
-def _command_of(case: _Case, test: str, settings: ServeSettings) -> tuple[str, ...]:
+def _command_of(jobs: Jobs, upload: Upload, given: Mapping[str, str], test: str) -> tuple[str, ...]:
     """The words of the command of a test without its output; RequestError where it does not apply, for a model that is
     not there or may not be chosen."""
-    model, placebo = case.given["model"], case.given["placebo"]
+    advice, model, placebo = _advise(jobs, upload, given), given["model"], given["placebo"]
     if not model:
         raise RequestError(say("serve.refused.no_model"), 422, field="model")
-    find_model(settings, "Model", model)
+    find_model(jobs.settings, "Model", model)
     if placebo:
-        find_model(settings, "Placebo", placebo, "placebo")
-    rows = case.advice.rows if case.advice else ()
-    row = next((one for one in rows if one.choice.name == test and test in STARTED), None)
+        find_model(jobs.settings, "Placebo", placebo, "placebo")
+    rows = advice.rows if advice else ()
+    row = next((one for one in rows if one.choice.name == test and test in _STARTED), None)
     if row is None or row.state != "applies":
         raise RequestError(say("serve.refused.not_applying"), 422)
     words = shlex.split(row.commands[0])[1:-2]  # without the program, and the folder it names
     if placebo and "--placebo" not in words:
         words.append(f"--placebo={placebo}")
-    if case.given["power"] and "--power" not in words:
+    if given["power"] and "--power" not in words:
         words.append("--power")
-    said = case.given["requested_by"]
+    said = given["requested_by"]
     return *words, *([f"--requested-by={said}"] if said else [])
 
 
@@ -101,7 +94,7 @@ def upload(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
     if not beside:
         return go(f"/collections/{made.id}")
     jobs.workspace.record(Upload, beside)  # the collection that these are control documents of
-    given = {name: said for name in GIVEN if (said := line(form, name))} | {"controls": made.id}
+    given = {name: said for name in _GIVEN if (said := line(form, name))} | {"controls": made.id}
     return go(f"/collections/{beside}?{urlencode(given)}#tests")
 
 
@@ -120,17 +113,21 @@ def deleted(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
 @router.get("/collections/{name}", response_class=HTMLResponse)
 def one(jobs: CurrentJobs, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
+    found = jobs.workspace.record(Upload, name)
+    given = _given_in(request.query_params.get)
     return page(
         jobs,
         "collection.html",
         here="collections",
-        case=(case := _case_of(jobs, name, request.query_params.get)),
+        upload=found,
+        given=given,
+        advice=_advise(jobs, found, given),
         others=[one for one in jobs.workspace.records(Upload) if one.id != name],
         taken=TAKEN,
         jobs=[(job, state) for job, state in jobs.states() if job.texts == name],
         enough=enough,
-        started=STARTED,
-        model=case.given["model"] or next(iter(jobs.models()), ""),
+        started=_STARTED,
+        model=given["model"] or next(iter(jobs.models()), ""),
     )
 
 
@@ -145,31 +142,35 @@ def column(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
 @router.post("/collections/{name}/test/{test}")
 def start(jobs: CurrentJobs, name: str, test: str, form: Posted) -> RedirectResponse:
     """Start a test that applies, or its plan, with what was said of the case."""
-    case = _case_of(jobs, name, lambda field: line(form, field))
-    words = _command_of(case, test, jobs.settings)
-    return _begin(jobs, case, words, STARTED[test] if line(form, "ahead") else "")
+    found = jobs.workspace.record(Upload, name)
+    given = _given_in(lambda field: line(form, field))
+    words = _command_of(jobs, found, given, test)
+    return _begin(jobs, found, given, words, _STARTED[test] if line(form, "ahead") else "")
 
 
 @router.post("/collections/{name}/search")
 def search(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
     """Search training data that the page was started with for the texts."""
-    corpus, case = line(form, "corpus"), _case_of(jobs, name, lambda field: line(form, field))
+    corpus, found = line(form, "corpus"), jobs.workspace.record(Upload, name)
+    given = _given_in(lambda field: line(form, field))
     if corpus not in jobs.settings.corpus:
         raise RequestError(say("serve.refused.no_corpus", corpus=corpus or "Nothing"), 403)
-    places = [texts_of(jobs.workspace, one) for one in (name, case.given["controls"]) if one]
-    words = "scan", places[0], *case.upload.facts.names.columns, f"--corpus={corpus}"
-    return _begin(jobs, case, (*words, *(f"--controls={one}" for one in places[1:])))
+    places = [texts_of(jobs.workspace, one) for one in (name, given["controls"]) if one]
+    words = "scan", places[0], *found.facts.names.columns, f"--corpus={corpus}"
+    return _begin(jobs, found, given, (*words, *(f"--controls={one}" for one in places[1:])))
 
 
-def _begin(jobs: Jobs, case: _Case, words: tuple[str, ...], ahead: str = "") -> RedirectResponse:
+def _begin(
+    jobs: Jobs, found: Upload, given: Mapping[str, str], words: tuple[str, ...], ahead: str = ""
+) -> RedirectResponse:
     """To the job of a command, or of what it looks `ahead`, which waits for its turn."""
-    found, name = case.upload, words[1] if words[0] == "mark" else words[0]
+    name = words[1] if words[0] == "mark" else words[0]
     out = f"results/{fresh(f'{name}-{slug(found.name)}')}"
     job = jobs.add(
         f"{'Plan of ' if ahead else ''}{name}: {found.name}",
         (*words, f"--out={jobs.workspace.folder / out}", *([ahead] if ahead else [])),
         out,
         texts=found.id,
-        case=urlencode({name: value for name, value in case.given.items() if value}),
+        case=urlencode({name: value for name, value in given.items() if value}),
     )
     return go(f"/jobs/{job.id}")

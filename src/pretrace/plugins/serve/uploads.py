@@ -30,15 +30,15 @@ from pretrace.corpora.packing import ending_of as reader_of
 from pretrace.corpora.packing import open_unpacked as unpacked_file
 from pretrace.corpora.reading import EveryColumn, TextReading
 from pretrace.errors import PretraceError, TextsError
+from pretrace.plugins.serve import RequestError, Workspace, fresh, save, slug
 from pretrace.plugins.serve.command import ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
 from pretrace.results.atomic import explained
 from pretrace.results.wording import say
 from pretrace.types import Situation
 from pretrace.verdicts.advise import Names, look
 
 TAKEN = say("serve.taken")
-OF_A_FOLDER = (".txt", *DOCUMENTS)
+_OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
 _BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
 """No plain text: their readers say what is wrong with one."""
@@ -47,7 +47,7 @@ _LONGEST_NAME = 200
 _LONGEST_SENTENCE = 600
 
 
-FIRST = 3
+_FIRST = 3
 """Texts of which the beginning is shown."""
 _FIRST_READ, _FIRST_SHOWN = 2_000, 300
 
@@ -269,13 +269,13 @@ def _placed(
     parts = {name: _parts(name, whole, settings) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
-    documents = [name for name in within if reader_of(name) in OF_A_FOLDER]
+    documents = [name for name in within if reader_of(name) in _OF_A_FOLDER]
     tables = [name for name in within if reader_of(name) in TABLES]
     if tables and all(is_about("/".join(within[name])) for name in documents):
         documents = []  # what tells of the tables is no text beside them
     texts, size = {name: folder.joinpath(*within[name]) for name in documents or tables}, 0
     if not texts:
-        endings = ", ".join((*OF_A_FOLDER, *TABLES))
+        endings = ", ".join((*_OF_A_FOLDER, *TABLES))
         raise RequestError(f"{whole} holds no texts: put files that end in {endings} into it.")
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
@@ -343,7 +343,7 @@ def _look_into(path: Path, name: str, text_column: str, settings: ServeSettings)
         notes=tuple(note.replace(place, name) for note in corpus.notes),
         situation=seen.situation,
         names=seen.names,
-        first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
+        first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:_FIRST]),
         other_labels=seen.columns.label == "",
         guessed=bool(guessed),
     )
