@@ -50,8 +50,8 @@ from pretrace.types import (
     Verdict,
     Written,
 )
-from pretrace.verdicts.advise import FEWEST_RECITED
-from pretrace.verdicts.advise import PIECE as PIECE
+from pretrace.verdicts.advise import FEWEST_RECITED as FEWEST
+from pretrace.verdicts.advise import PIECE
 from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import Numbers, Test, TestDetails, Tested, TestWording, trained, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
@@ -85,7 +85,6 @@ MOST_ASKED = 4
 """The same with a model that gives text alone, where each window costs requests."""
 COMMON = 0.5
 """The share of an end that may stand in its own beginning or in other documents, in runs of 5 words or more."""
-FEWEST = FEWEST_RECITED
 SETS = (("texts", False), ("controls", True))
 """What either set is called, and whether it is that of the controls."""
 

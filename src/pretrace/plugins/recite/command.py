@@ -12,7 +12,7 @@ from pretrace.cli.streams import note
 from pretrace.cli.verdicts import TextAccess, finished, opened_for_access
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
-from pretrace.plugins import recite as room
+from pretrace.plugins import recite as recitation
 from pretrace.plugins.recite import ReciteSettings
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import VERDICTS
@@ -48,10 +48,10 @@ def recite(
     unseen = open_corpus(controls, columns.of_another) if controls else None
     text = asked.text
     # texts that are too short are found before a model is opened
-    windows = room.windows_of(corpus, unseen, settings, text=text)
+    windows = recitation.windows_of(corpus, unseen, settings, text=text)
     prompts = [one.prefix for one in windows.found]
     models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
     note(f"{len(prompts):,} windows are asked; and as many of a second model where one is needed.")
     own: dict[str, Any] = {"windows": windows, "watch": Stages(), "statements": beside.statements}
-    made = room.recite(corpus, models, settings, controls=unseen, text=text, **own)
+    made = recitation.recite(corpus, models, settings, controls=unseen, text=text, **own)
     return finished(made, beside.out, given)
