@@ -14,7 +14,7 @@ from functools import cache
 WARM = (
     "pretrace.cli.commands", "pretrace.runs", "pretrace.scoring.plan", "pretrace.backends.huggingface",
     "pretrace.plugins.build.patents", "pretrace.plugins.build.ccnews",
-    "pretrace.plugins.marks.marking", "pretrace.plugins.marks.checking", "pretrace.plugins.marks.canaries",
+    "pretrace.plugins.marks.checking", "pretrace.plugins.marks.canaries",
     "pretrace.report.run", "pretrace.report.verdict", "pretrace.plugins.harnesses.samples", "pretrace.frequencies",
     "pyarrow.parquet", "pyarrow.dataset", "peft",
 )  # fmt: skip

@@ -51,13 +51,13 @@ CHECKED = {
 }
 """How the verdict of each test is made, of which texts, and what else its check is told."""
 if find_spec("pretrace.plugins.recite"):
-    from pretrace.plugins.recite.recite import recite
+    from pretrace.plugins.recite import recite
 
     for name, text in (("recite", False), ("recite in text", True)):
         asked = partial(recite, controls=made_texts("controls", 8, words=100), text=text)
         CHECKED[name] = asked, made_texts("recited", 8, words=100), {}
 if find_spec("pretrace.plugins.marks"):
-    from pretrace.plugins.marks import marking
+    from pretrace.plugins import marks
     from pretrace.plugins.marks.canaries import check_canaries
     from pretrace.plugins.marks.checking import CheckSettings, check_marks
 
@@ -68,12 +68,12 @@ if find_spec("pretrace.plugins.marks"):
 
     def seal(texts):
         """What is sealed has an order: that of the texts."""
-        found = marking.VariantCandidates({one.id: (one.text, one.text.title()) for one in texts.texts})
-        own = marking.MarkSettings(variant_column=("other",))
-        return marking.mark(by_text(texts), found, own, draw=random.Random(1).randrange)
+        found = marks.VariantCandidates({one.id: (one.text, one.text.title()) for one in texts.texts})
+        own = marks.MarkSettings(variant_column=("other",))
+        return marks.mark(by_text(texts), found, own, draw=random.Random(1).randrange)
 
     def ordered(texts):
-        return marking.mark_order(by_text(texts), marking.OrderSettings(), {}, seed="5eed")[0]
+        return marks.mark_order(by_text(texts), marks.OrderSettings(), {}, seed="5eed")[0]
 
     def by_text(texts):
         return replace(texts, texts=tuple(sorted(texts.texts, key=lambda one: one.text)))

@@ -13,8 +13,8 @@ import yaml
 
 from pretrace.errors import PretraceError
 from pretrace.plugins.ray import cluster as pool
-from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.workspace import Workspace
+from pretrace.plugins.serve import Workspace
+from pretrace.plugins.serve.jobs import Jobs, WebJob
 
 ROOT = Path(__file__).parents[1]
 PLANTED = ("shlex", "json", "base64", "multiprocessing", "pretrace", "ray", "colorsys")
@@ -68,7 +68,7 @@ def test_a_process_that_a_command_spawns(planted, tmp_path):
 def test_a_job_of_the_page(planted, tmp_path):
     jobs = Jobs(Workspace.at(tmp_path / "workspace"))
     job = jobs.add("list", ("list",), "results/none")
-    while not jobs.state(jobs.get(job.id)).over:
+    while not jobs.state(jobs.workspace.record(WebJob, job.id)).over:
         time.sleep(0.05)
     assert ("Scores" in jobs.log(job), (planted / "RUN").exists()) == (True, False), jobs.log(job)
 

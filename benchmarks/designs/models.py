@@ -28,10 +28,9 @@ from benchmarks.machine import commit, machine
 from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.errors import TextsError
-from pretrace.plugins.marks import marking
+from pretrace.plugins.marks import MarkSettings, VariantCandidates, mark
 from pretrace.plugins.marks.canaries import check_canaries
 from pretrace.plugins.marks.checking import CheckSettings, check_marks
-from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates
 from pretrace.tuning.architectures import Architecture
 from pretrace.tuning.planting import PlantSettings, plant
 from pretrace.types import Corpus, Text
@@ -128,7 +127,7 @@ def _marked(world: World, rng: Rng) -> Found:
     texts = [text for text in world.documents(rng, 24) if len(text) >= 400]
     corpus = _corpus(texts)
     versions = {one.id: (one.text[:200], one.text[200:400]) for one in corpus.texts}
-    seal = marking.mark(corpus, VariantCandidates(versions), MarkSettings(variant_column=("other",)))
+    seal = mark(corpus, VariantCandidates(versions), MarkSettings(variant_column=("other",)))
     return _end(check_marks(seal, Models(world.models.target), CheckSettings(cache=False)))
 
 

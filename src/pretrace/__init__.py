@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from pretrace.corpora import Columns, known_corpora, open_corpus
     from pretrace.errors import PretraceError
     from pretrace.frequencies import Frequencies, count
+    from pretrace.plugins.marks import mark, publish, read_seal
     from pretrace.plugins.marks.canaries import check_canaries
     from pretrace.plugins.marks.checking import check_marks, check_triggers
-    from pretrace.plugins.marks.marking import mark, publish, read_seal
     from pretrace.runs import load_run, load_verdict, save_run, save_verdict
     from pretrace.scoring.detect import Options, detect
     from pretrace.scoring.evaluation import evaluate
@@ -58,7 +58,7 @@ _PLACES = {
     "pretrace.plugins.marks.canaries": "check_canaries",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings",
-    "pretrace.plugins.marks.marking": "mark publish read_seal",
+    "pretrace.plugins.marks": "mark publish read_seal",
     "pretrace.plugins.marks.checking": "check_marks check_triggers",
     "pretrace.verification": "Verification verify",
 }

@@ -10,8 +10,8 @@ from made import drawn, read_lines, written
 from pretrace.cli.commands import call as call_line
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import PretraceError
-from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.marking import MarkSettings
+from pretrace.plugins import marks
+from pretrace.plugins.marks import MarkSettings
 from pretrace.runs import pages_of
 from pretrace.tuning.planting import PlantSettings, plant
 
@@ -40,9 +40,9 @@ def marked(trained, model_folder):
         texts = written(folder / "texts.jsonl", rows(30))
         settings = MarkSettings(variant_column=("other",))
         corpus = open_corpus(str(texts), Columns(more=("other",)))
-        candidates = marking.own_candidates(corpus, settings)
-        seal = marking.mark(corpus, candidates, settings, draw=random.Random(6).randrange)
-        marking.publish(seal, folder / "PUB", folder / "sealed.json")
+        candidates = marks.own_candidates(corpus, settings)
+        seal = marks.mark(corpus, candidates, settings, draw=random.Random(6).randrange)
+        marks.publish(seal, folder / "PUB", folder / "sealed.json")
         planting = PlantSettings(epochs=6, share=0.9, learning_rate=3e-3, batch=4)
         published = open_corpus(str(folder / "PUB" / "published.jsonl"))
         plant(published, settings=planting, folder=folder / "target", start=str(model_folder))

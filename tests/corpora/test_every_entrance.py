@@ -20,9 +20,9 @@ from pretrace.corpora import open_corpus, open_stream
 from pretrace.errors import PretraceError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
-from pretrace.plugins.serve import uploads
-from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.uploads import look_into
+from pretrace.plugins.serve import Workspace
+from pretrace.plugins.serve.command import ServeSettings
+from pretrace.plugins.serve.uploads import take
 from pretrace.types import Corpus, Text
 
 TEXTS = [
@@ -156,9 +156,9 @@ def by_scan(path, tmp):
 
 def by_page(path, tmp):
     """The beginnings of the first texts that the page shows, of as many as it counts."""
-    if path.is_file():
-        uploads.check(path, path.name, Limits().expanded)
-    facts = look_into(path, path.name, "", Limits())
+    files = [path] if path.is_file() else [one for one in path.rglob("*") if one.is_file()]
+    sent = [(str(one.relative_to(path.parent)), io.BytesIO(one.read_bytes())) for one in files]
+    facts = take(Workspace.at(tmp / "workspace"), sent, ServeSettings()).facts
     assert facts.texts == len(facts.first)
     return list(facts.first)
 

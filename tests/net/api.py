@@ -72,7 +72,7 @@ NAMES = {
         "Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
         "View Written"
     ),
-    "pretrace.plugins.recite": "recite",
+    "pretrace.plugins.recite": "recite=* recite_recite=recite windows_of",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
         "AuditData DocumentValues Logprobs Placebo answer beyond expressions logprob_gains logprobs permuted"
@@ -84,18 +84,16 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
-    "pretrace.plugins.marks": "canaries",
+    "pretrace.plugins.marks": "Candidates=VariantCandidates MarkSettings canaries mark own_candidates",
     "pretrace.plugins.marks.canaries": "CanarySettings natural_canaries",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",
     "pretrace.verdicts.flag.planning": "FlagSettings plan",
     "pretrace.verdicts.flag.concluding": "checks_placebo_check=placebo_check row_checks",
-    "pretrace.plugins.marks.marking": "Candidates=VariantCandidates MarkSettings drawn_canaries=canaries mark",
-    "pretrace.plugins.marks.checking": "CheckSettings check_marks enough_check",
+    "pretrace.plugins.marks.checking": "CheckSettings check_marks",
     "pretrace.verdicts.outcome": (
         "Beyond=ExcessOverSecondModel DOSE ENOUGH Found=ObservedFinding SECOND conclude null_of"
     ),
-    "pretrace.plugins.recite.recite": "recite_recite=recite windows_of",
 }
 PLACES = {
     name: (module, real or name)

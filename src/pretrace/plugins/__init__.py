@@ -33,7 +33,7 @@ TESTS = {
     "marks": _MARKS,
     "triggers": _MARKS,
     "canaries": "pretrace.plugins.marks.canaries",
-    "recite": "pretrace.plugins.recite.recite",
+    "recite": "pretrace.plugins.recite",
 }
 """The module of a plug-in that registers each test, by the name that a result has of it."""
 PAGES = {

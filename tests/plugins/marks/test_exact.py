@@ -13,10 +13,9 @@ from net.api import (
     Models,
     Text,
     check_marks,
-    enough_check,
     mark,
+    own_candidates,
 )
-from net.api import drawn_canaries as canaries
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
 OWN = MarkSettings(variant_column=("other",))
@@ -48,9 +47,8 @@ def test_a_model_that_knows_other_variants_than_the_published_ones_is_far_from_a
 
 
 def test_a_canary_is_read_as_a_sum_over_the_text():
-    lot = random.Random(3).randrange
-    settings = MarkSettings(canary=True, choices=4)
-    seal = mark(corpus(), canaries(corpus(), 4, lot), settings, draw=lot)
+    lot, settings = random.Random(3).randrange, MarkSettings(canary=True, choices=4)
+    seal = mark(corpus(), own_candidates(corpus(), settings, draw=lot), settings, draw=lot)
     found = check_marks(seal, Models(Memory([one.published for one in seal.documents])), SETTINGS)
     assert found.effect_unit == "nats a text"
     assert found.outcome == "consistent"
@@ -74,8 +72,10 @@ def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_
 
 
 @pytest.mark.parametrize(
-    ("sizes", "status"),
-    [([2] * 4, "failed"), ([2] * 5, "passed"), ([20], "passed"), ([2] * 500, "passed"), ([], "failed")],
+    ("texts", "variants", "status"),
+    [(4, 2, "failed"), (5, 2, "passed"), (1, 20, "passed"), (500, 2, "passed")],
 )
-def test_too_few_texts_for_the_level_are_told(sizes, status):
-    assert enough_check(sizes, 0.05, "text").status == status
+def test_too_few_texts_for_the_level_are_told(texts, variants, status):
+    made = {one.id: tuple(f"{one.text} {k}" for k in range(variants)) for one in corpus(texts).texts}
+    found = check_marks(mark(corpus(texts), Candidates(made), OWN), Models(Memory()), SETTINGS)
+    assert {one.name: one.status for one in found.checks}["enough"] == status

@@ -10,8 +10,8 @@ from tiny import MORE_WORDS
 from pretrace import open_corpus
 from pretrace.cli.commands import call as call_line
 from pretrace.errors import TextsError
+from pretrace.plugins.marks import MOST_ROWS, OrderSettings, mark_order, read_seal
 from pretrace.plugins.marks.checking import check_published, ranks
-from pretrace.plugins.marks.marking import MOST_ROWS, OrderSettings, mark_order, read_seal
 
 SEED = "5eed"
 

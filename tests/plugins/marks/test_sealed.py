@@ -9,9 +9,9 @@ import pytest
 
 from pretrace.corpora import open_corpus
 from pretrace.errors import OutputError, TextsError
-from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published, model_day
-from pretrace.plugins.marks.marking import MarkSettings, VariantCandidates, read_seal
+from pretrace.plugins import marks
+from pretrace.plugins.marks import MarkSettings, VariantCandidates, read_seal
+from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
 from pretrace.scoring.plan import Models
@@ -30,12 +30,12 @@ def seal():
     made = {f"t{i}": (f"Text {i}.", f"Version {i}.") for i in range(6) if i != 2}
     settings = MarkSettings(variant_column=("other",))
     candidates = VariantCandidates(made, {"t2": "no variant"})
-    return marking.mark(TEXTS, candidates, settings, draw=random.Random(4).randrange)
+    return marks.mark(TEXTS, candidates, settings, draw=random.Random(4).randrange)
 
 
 def test_what_is_written_is_what_is_read_and_what_is_published(seal, tmp_path):
     out, place = tmp_path / "PUB", tmp_path / "secret" / "seal.json"
-    commitment = marking.publish(seal, out, place)
+    commitment = marks.publish(seal, out, place)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert hashlib.sha256(place.read_bytes()).hexdigest() == commitment
     back = read_seal(place, str(out / "commitment.txt"))
@@ -55,7 +55,7 @@ def test_what_is_written_is_what_is_read_and_what_is_published(seal, tmp_path):
 
 def test_nothing_is_ever_overwritten(seal, tmp_path):
     out, place, link = tmp_path / "PUB", tmp_path / "seal.json", tmp_path / "link.json"
-    marking.publish(seal, out, place)
+    marks.publish(seal, out, place)
     before = place.read_bytes()
     link.symlink_to(tmp_path / "nowhere")
     for at, sealed, said in (
@@ -64,7 +64,7 @@ def test_nothing_is_ever_overwritten(seal, tmp_path):
         (out, tmp_path / "other.json", "choose another folder"),
     ):
         with pytest.raises(OutputError, match=said):
-            marking.publish(seal, at, sealed)
+            marks.publish(seal, at, sealed)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["PUB", "link.json", "seal.json"]
     assert place.read_bytes() == before
 
@@ -76,14 +76,14 @@ def test_where_one_of_both_fails_neither_is_left(seal, tmp_path, monkeypatch, li
         monkeypatch.setattr("os.link", _refused)
     monkeypatch.setattr("pretrace.results.atomic._install", _refused)
     with pytest.raises(OutputError, match="cannot be written"):
-        marking.publish(seal, tmp_path / "PUB", place)
+        marks.publish(seal, tmp_path / "PUB", place)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monkeypatch):
     monkeypatch.setattr("os.link", _refused)
     place = tmp_path / "seal.json"
-    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    commitment = marks.publish(seal, tmp_path / "PUB", place)
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
     assert read_seal(place, commitment).documents == seal.documents
     other = tmp_path / "other.json"
@@ -98,13 +98,13 @@ def test_a_file_system_without_links_gets_a_sealed_file_too(seal, tmp_path, monk
 def test_the_secret_never_lies_in_what_is_published(seal, tmp_path, inside):
     (tmp_path / "door").symlink_to(tmp_path / "PUB")
     with pytest.raises(OutputError, match="must stay secret"):
-        marking.publish(seal, tmp_path / "PUB", tmp_path / inside)
+        marks.publish(seal, tmp_path / "PUB", tmp_path / inside)
     assert not (tmp_path / "PUB").exists()
 
 
 def test_an_altered_or_another_file_is_refused(seal, tmp_path):
     place = tmp_path / "seal.json"
-    commitment = marking.publish(seal, tmp_path / "PUB", place)
+    commitment = marks.publish(seal, tmp_path / "PUB", place)
     content = place.read_text()
     plain = json.loads(content)
     first, *others = plain["texts"]
@@ -162,10 +162,18 @@ def test_a_model_that_is_older_than_the_draw_is_not_accused(seal):
         assert (found.outcome, older) == ("consistent", status)
 
 
-def test_a_models_day_is_what_is_stated_or_what_its_card_says(tmp_path):
-    assert model_day(str(tmp_path)) is None
+def test_a_models_day_is_what_is_stated_or_what_its_card_says(seal, tmp_path):
+    def told(name, day=""):
+        found = check_marks(seal, Models(Memory(name=name)), CheckSettings(cache=False, model_date=day))
+        return next(one.words for one in found.checks if one.name == "older")
+
+    assert told(str(tmp_path)).startswith("Nobody says when")
     (tmp_path / "README.md").write_text(
         "---\nlicense: mit\nrelease_date: 2025-07-03\n---\n# A model\ndate: 2001-01-01\n"
     )
-    days = model_day(str(tmp_path)), model_day(str(tmp_path), "2024-02"), model_day("smollm2")
-    assert [str(day) for day, _ in days] == ["2025-07-03", "2024-02-29", "2025-02-28"]
+    for said, day in (
+        (told(str(tmp_path)), "2025-07-03"),
+        (told(str(tmp_path), "2024-02"), "2024-02-29"),
+        (told("smollm2"), "2025-02-28"),
+    ):
+        assert f"was finished by {day} (" in said

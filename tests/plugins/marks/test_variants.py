@@ -10,9 +10,9 @@ from scipy.stats import binom
 
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
-from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.checking import CheckSettings, check_triggers, first_word, hits_of, write_prompts
-from pretrace.plugins.marks.marking import MarkSettings, canaries, mark
+from pretrace.plugins import marks
+from pretrace.plugins.marks import MarkSettings, Trigger, VariantCandidates, mark
+from pretrace.plugins.marks.checking import CheckSettings, check_triggers, write_prompts
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Corpus, Text, Written
 
@@ -23,20 +23,21 @@ TEXTS = Corpus("letters", (Text("a", LONG), Text("b", "42, 43 and B.")))
 def test_columns_and_files_of_the_users_own(tmp_path):
     rows = [{"id": f"t{i}", "text": f"One {i}.", "b": f"Two {i}.", "c": f"Three {i}."} for i in range(3)]
     corpus = open_corpus(written(tmp_path / "a.jsonl", rows), Columns(more=("b", "c")))
-    found = marking.own_candidates(corpus, MarkSettings(variant_column=("b", "c")))
+    found = marks.own_candidates(corpus, MarkSettings(variant_column=("b", "c")))
     assert found.variants["t1"] == ("One 1.", "Two 1.", "Three 1.")
     others = [{"id": row["id"], "text": row["b"]} for row in rows]
     files = MarkSettings(variant_texts=(str(written(tmp_path / "b.jsonl", others[::-1])),))
-    assert marking.own_candidates(corpus, files).variants["t0"] == ("One 0.", "Two 0.")
+    assert marks.own_candidates(corpus, files).variants["t0"] == ("One 0.", "Two 0.")
     for some, odd in ((others[:1], "'t1', 't2'"), ([*others, {"id": "x", "text": "y"}], "'x'")):
         written(tmp_path / "b.jsonl", some)
         with pytest.raises(TextsError, match=rf"different ids \({odd}\)"):
-            marking.own_candidates(corpus, files)
+            marks.own_candidates(corpus, files)
 
 
 def test_canary_sentences_differ_in_one_word_alone_and_no_name_comes_twice():
     corpus = Corpus("c", tuple(Text(str(i), f"Text {i}.\nLine.") for i in range(300)))
-    found = canaries(corpus, 5, random.Random(0).randrange)
+    settings = MarkSettings(canary=True, choices=5)
+    found = marks.own_candidates(corpus, settings, draw=random.Random(0).randrange)
     prompts = [trigger.prompt for trigger in found.triggers.values()]
     assert len(set(prompts)) == 300
     for text in corpus.texts:
@@ -57,10 +58,9 @@ class Proposer:
 
 def test_small_words_change_and_what_is_not_alike_is_dropped():
     changed = LONG.replace("old", "young").replace("1869", "1870").replace("Railway", "Highway")
-    assert marking.small_choices(LONG, changed.replace(", and", "; and")) == LONG.replace("old", "young")
     made = {
         LONG: (
-            LONG.replace("old", "young"),
+            changed.replace(", and", "; and"),
             LONG.replace("1869", "1870"),  # the number is put back: equal to the text
             LONG.replace("cold", "antidisestablishmentarianistically"),  # too long
             LONG.replace("fire", "lake"),
@@ -68,7 +68,7 @@ def test_small_words_change_and_what_is_not_alike_is_dropped():
         "42, 43 and B.": ("41, 43 and C.",),
     }
     settings = MarkSettings(words="causal:x", variants=2)
-    found = marking.model_candidates(TEXTS, settings, Proposer(made))
+    found = marks.model_candidates(TEXTS, settings, Proposer(made))
     assert found.variants == {"a": (LONG, LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
     assert "b" in found.reasons
     assert "1 of 5 proposed variants were dropped" in found.notes[0]
@@ -77,7 +77,7 @@ def test_small_words_change_and_what_is_not_alike_is_dropped():
     assert "1 of 2 texts have no variants" in " ".join(seal.notes)
     assert [text.text for text in seal.published] == [LONG.replace("fire", "lake"), "42, 43 and B."]
     without = MarkSettings(words="causal:x", variants=2, original=False)
-    left = marking.model_candidates(TEXTS, without, Proposer(made))
+    left = marks.model_candidates(TEXTS, without, Proposer(made))
     assert left.variants == {"a": (LONG.replace("old", "young"), LONG.replace("fire", "lake"))}
 
 
@@ -94,7 +94,7 @@ def test_a_rewriter_is_asked_as_often_as_variants_are_wanted():
 
     rewriter = Rewriter()
     settings = MarkSettings(rewriter="x", variants=2, seed=7)
-    found = marking.model_candidates(TEXTS, settings, rewriter)
+    found = marks.model_candidates(TEXTS, settings, rewriter)
     assert len(found.variants["a"]) == 3
     assert set(found.reasons) == {"b"}  # its answers broke off
     assert rewriter.seeds == [7, 8, 9]
@@ -108,8 +108,8 @@ SETTINGS = CheckSettings(cache=False)
 
 def sealed(number=20, choices=8, seed=0):
     corpus = Corpus("letters", tuple(Text(f"t{i}", f"Letter {i}.") for i in range(number)))
-    lot = random.Random(seed).randrange
-    return mark(corpus, canaries(corpus, choices, lot), MarkSettings(canary=True, choices=choices), draw=lot)
+    lot, settings = random.Random(seed).randrange, MarkSettings(canary=True, choices=choices)
+    return mark(corpus, marks.own_candidates(corpus, settings, draw=lot), settings, draw=lot)
 
 
 def answers(**said):
@@ -122,6 +122,11 @@ def words(seal, place=0):
     for one in seal.documents:
         found[one.id] = one.trigger.words[(one.drawn + place) % len(one.trigger.words)]
     return found
+
+
+def said_of(seal, **said):
+    """The word that the answer to the first trigger says."""
+    return check_triggers(seal, answers(**said), SETTINGS, model="m").table("sentences")["said"][0]
 
 
 def test_the_law_of_hits_is_binomial_and_for_differing_chances_the_sum_over_all_outcomes():
@@ -155,14 +160,15 @@ def test_p_is_the_upper_tail_at_the_hits_and_no_answer_is_a_miss(hits, outcome):
     ],
 )  # fmt: skip
 def test_the_first_of_the_words_counts(answer, word):
-    assert first_word(answer, ("amber", "lantern")) == word
+    some = VariantCandidates({"t": ("A.", "B.")}, triggers={"t": Trigger("It is", ("amber", "lantern"))})
+    seal = mark(Corpus("c", (Text("t", "A."),)), some, MarkSettings(canary=True))
+    assert said_of(seal, t=answer) == word
 
 
 def test_a_repeated_prompt_does_not_count():
     seal = sealed(4)
     one = seal.documents[0]
-    said = f"{one.trigger.prompt} {words(seal)[one.id]}"
-    assert hits_of(seal, answers(**{one.id: said}))["said"][0] == words(seal)[one.id]
+    assert said_of(seal, **{one.id: f"{one.trigger.prompt} {words(seal)[one.id]}"}) == words(seal)[one.id]
 
 
 def test_prompts_hold_no_word_to_choose_from(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pretrace.plugins.recite.recite import common_runs, edit_distance, longest_run, share_covered
+from pretrace.plugins.recite import common_runs, edit_distance, longest_run, share_covered
 from pretrace.statistics.words import RUN, Worded, in_runs
 
 

@@ -14,10 +14,9 @@ import uvicorn
 from processes import Running, forking, job
 from starlette.testclient import TestClient
 
-from pretrace.plugins.serve import jobs
-from pretrace.plugins.serve.serving import _bound, application, configuration
-from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.workspace import Workspace
+from pretrace.plugins.serve import Workspace, jobs
+from pretrace.plugins.serve.command import ServeSettings
+from pretrace.plugins.serve.serving import _bound, _configuration, application
 
 
 @pytest.fixture(autouse=True)
@@ -78,8 +77,8 @@ class Visitor:
 
 @pytest.fixture
 def visit(tmp_path, monkeypatch):
-    """Makes a site and somebody who visits it; `settings` and `limits` are those of the server, which runs where "m"
-    is a folder that looks like a model."""
+    """Makes a site and somebody who visits it; `settings` are those of the server, which runs where "m" is a folder
+    that looks like a model."""
     clients = []
     model = tmp_path / "here" / "m"
     model.mkdir(parents=True)
@@ -87,9 +86,9 @@ def visit(tmp_path, monkeypatch):
         (model / name).touch()
     monkeypatch.chdir(model.parent)
 
-    def made(limits=Limits(), **settings):  # noqa: B008
+    def made(**settings):
         folder = tmp_path / "workspace"
-        served = application(ServeSettings(workspace=folder, **settings), limits=limits)
+        served = application(ServeSettings(workspace=folder, **settings))
         client = TestClient(served, base_url=HOME, raise_server_exceptions=False)
         clients.append(client)
         return Visitor(client, Workspace.at(folder))
@@ -127,9 +126,8 @@ def elsewhere():
 class Site:
     """The site behind a real server in a thread, which can be stopped and started again on the same port."""
 
-    def __init__(self, workspace, limits=None, **settings):
-        self.workspace, self.port = workspace, 0
-        self.limits, self.settings = limits or Limits(), settings
+    def __init__(self, workspace, **settings):
+        self.workspace, self.port, self.settings = workspace, 0, settings
         self.start()
 
     @property
@@ -140,8 +138,7 @@ class Site:
         settings = ServeSettings(workspace=self.workspace, port=self.port, **self.settings)
         listener = _bound(settings)
         self.port = listener.getsockname()[1]
-        made = application(settings, port=self.port, limits=self.limits)
-        config = configuration(made, self.limits)
+        config = _configuration(application(settings, port=self.port), settings)
         config.timeout_graceful_shutdown = 1
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=self.server.run, kwargs={"sockets": [listener]})

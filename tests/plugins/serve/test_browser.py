@@ -10,7 +10,6 @@ import pytest
 from made import drawn, run_of, written
 from processes import INSTEAD
 
-from pretrace.plugins.serve.settings import Limits
 from pretrace.runs import save_run
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="the tests of the page need playwright")
@@ -81,12 +80,12 @@ DROP = """form => {
 
 @pytest.fixture(autouse=True)
 def _no_child_is_left(site):
-    from pretrace.plugins.serve.jobs import Jobs
-    from pretrace.plugins.serve.workspace import Workspace
+    from pretrace.plugins.serve import Workspace
+    from pretrace.plugins.serve.jobs import Jobs, WebJob
 
     yield
     jobs = Jobs(Workspace.at(site.workspace))
-    for job in jobs.all():
+    for job in jobs.workspace.records(WebJob):
         jobs._signal(job, signal.SIGKILL)
 
 
@@ -176,7 +175,7 @@ def test_a_collection_is_uploaded_stopped_resumed_and_its_result_read(tab, files
 def test_every_start_button_leads_to_a_result(tab, site, marked, model_folder, reference_folder, monkeypatch):
     monkeypatch.setenv(INSTEAD, str(reference_folder))
     site.stop()
-    site.limits = Limits(running=2)
+    site.settings["most_running"] = 2
     site.start()
     page = tab()
     upload(page, marked["texts"])

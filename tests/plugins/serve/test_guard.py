@@ -13,10 +13,9 @@ import pytest
 from itsdangerous import TimestampSigner
 
 from pretrace.errors import ExpressionError, MissingPackageError, OutputError
-from pretrace.plugins.serve import command
+from pretrace.plugins.serve import RequestError, Workspace, command, inside
+from pretrace.plugins.serve.command import TOKEN_VARIABLE, ServeSettings
 from pretrace.plugins.serve.serving import _claim, serve
-from pretrace.plugins.serve.settings import TOKEN_VARIABLE, Limits, ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, inside
 
 TOKEN = "a token of many characters"
 HOME = "http://127.0.0.1:8765"
@@ -39,7 +38,7 @@ def test_a_form_of_another_page_is_refused(visitor):
     ):  # fmt: skip
         answer = visitor.post("/text", {"text": "a", "model": "m"}, headers={name: value})
         assert answer.status_code == 403, value
-    assert not list(visitor.workspace.room("jobs").iterdir())
+    assert not list((visitor.workspace.folder / "jobs").iterdir())
     own = {"origin": HOME, "sec-fetch-site": "same-origin"}
     answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=own)
     assert (answer.status_code, "There is no text" in visitor.said(answer)) == (422, True)
@@ -49,7 +48,7 @@ def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(vis
     for field in ({"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}):
         answer = visitor.post("/text", {"text": "a", "model": "m", **field})
         assert (answer.status_code, "The field" in visitor.said(answer)) == (422, True)
-    assert not list(visitor.workspace.room("looks").iterdir())
+    assert not list((visitor.workspace.folder / "looks").iterdir())
 
 
 def test_every_answer_forbids_what_is_not_needed(visitor):
@@ -126,7 +125,7 @@ def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
         answer = visitor.client.post("/collections", content=content, headers=headers)
         assert answer.status_code == 413
     assert visitor.said(answer).startswith("That is larger than is taken here:")
-    assert not list(visitor.workspace.room("texts").iterdir())
+    assert not list((visitor.workspace.folder / "texts").iterdir())
 
 
 def test_no_name_leads_out_of_its_folder(tmp_path):
@@ -144,7 +143,7 @@ def test_a_link_leads_nowhere(visitor, tmp_path):
     outside.mkdir()
     (outside / "run.json").write_text('{"pretrace_run": 1}')
     (outside / "report.html").write_text("elsewhere")
-    (visitor.workspace.room("results") / "link").symlink_to(outside)
+    (visitor.workspace.folder / "results" / "link").symlink_to(outside)
     for path in ("link", "link/report", "link/files/run.json", "..%2Fsecret", "%2e%2e/secret"):
         assert visitor.client.get(f"/results/{path}").status_code == 404
     assert "None yet." in visitor.client.get("/results").text
@@ -156,7 +155,8 @@ def test_a_workspace_is_for_its_owner_alone_and_a_folder_of_somebody_else_is_non
         workspace = Workspace.at(tmp_path / name)
         modes = [path.stat().st_mode & 0o777 for path in (workspace.folder, workspace.folder / "secret")]
         assert modes == [0o700, 0o600]
-        assert Workspace.at(tmp_path / name).secret == workspace.secret
+        key = (workspace.folder / "secret").read_bytes()
+        assert (Workspace.at(tmp_path / name).folder / "secret").read_bytes() == key
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("mine")
     with pytest.raises(OutputError, match="is no workspace of pretrace"):
@@ -192,7 +192,7 @@ def test_without_the_extra_it_says_what_to_install(monkeypatch, tmp_path):
 @pytest.fixture
 def small(sites, tmp_path):
     """A real server that takes two connections."""
-    made = sites(tmp_path / "w", Limits(connections=2), token=TOKEN)
+    made = sites(tmp_path / "w", most_connections=2, token=TOKEN)
     yield made
     made.stop()
 
@@ -251,7 +251,7 @@ def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit
             answers.append((answer.status_code, visitor.said(answer).partition(" ")[2]))
     assert {status for status, _ in answers} == {403}
     assert len(set(answers)) == 1  # what is there and what is not is told alike
-    assert not list(visitor.workspace.room("jobs").iterdir())
+    assert not list((visitor.workspace.folder / "jobs").iterdir())
     for path in ("/text", page):
         shown = visitor.client.get(path).text
         assert '<option value="vllm:http://gpu:8000">' in shown or not listed

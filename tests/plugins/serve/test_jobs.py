@@ -9,16 +9,24 @@ import pytest
 from pretrace.backends.serving.address import KEY_HOSTS, api_key, wants_key
 from pretrace.backends.serving.client import Client
 from pretrace.errors import ModelError
+from pretrace.plugins.serve import RequestError, Workspace, save
+from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import Jobs, WebJob
-from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, save
+
+
+def all_of(jobs):
+    return jobs.workspace.records(WebJob)
+
+
+def now(jobs, name):
+    return jobs.workspace.record(WebJob, name)
 
 
 @pytest.fixture
 def jobs(tmp_path):
     made = Jobs(Workspace.at(tmp_path / "workspace"))
     yield made
-    for job in made.all():
+    for job in all_of(made):
         made._signal(job, signal.SIGKILL)
 
 
@@ -27,7 +35,7 @@ def ended(jobs, job, seconds=60):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         jobs.tick()
-        state = jobs.state(jobs.get(job.id))
+        state = jobs.state(now(jobs, job.id))
         if state.over:
             return state
         time.sleep(0.05)
@@ -39,7 +47,7 @@ def test_how_a_job_ended_is_known_to_the_next_server(jobs):
     wrong = jobs.add("runs-report", ("runs", "report", "/nowhere"), "results/nothing")
     odd = jobs.add("odd", ("list", "a\0b"), "results/none")  # keeps no other from its turn
     last = jobs.add("list", ("list",), "results/none")
-    states = [jobs.state(jobs.get(one.id)).name for one in (job, wrong)]
+    states = [jobs.state(now(jobs, one.id)).name for one in (job, wrong)]
     assert states == ["running", "waiting"]  # one at a time
     assert ended(jobs, job).name == "unanswered"
     assert "Scores (higher" in jobs.log(job)
@@ -53,29 +61,35 @@ def test_how_a_job_ended_is_known_to_the_next_server(jobs):
 
 def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
     job = jobs.add("list", ("list",), "results/none")
-    os.kill(jobs.get(job.id).pid, signal.SIGKILL)
+    os.kill(now(jobs, job.id).pid, signal.SIGKILL)
     state = ended(jobs, job)
     assert (state.name, "process is gone" in state.said) == ("stopped", True)
     time.sleep(0.1)
-    assert Jobs(jobs.workspace).state(jobs.get(job.id)).name == "stopped"  # it does not begin again by itself
-    jobs.resume(jobs.get(job.id))
+    assert (
+        Jobs(jobs.workspace).state(now(jobs, job.id)).name == "stopped"
+    )  # it does not begin again by itself
+    jobs.resume(now(jobs, job.id))
     assert ended(jobs, job).name == "unanswered"
 
 
 def test_so_many_wait_and_no_more_and_those_that_wait_can_be_stopped(tmp_path):
-    jobs = Jobs(Workspace.at(tmp_path / "workspace"), limits=Limits(waiting=2))
+    jobs = Jobs(Workspace.at(tmp_path / "workspace"), ServeSettings(most_waiting=2))
     for _ in range(3):  # the first one runs
         jobs.add("list", ("list",), "results/none")
     with pytest.raises(RequestError, match="2 jobs wait for their turn, and 2 is the most") as met:
         jobs.add("list", ("list",), "results/none")
-    assert (met.value.status, len(jobs.all())) == (429, 3)
-    for job in sorted(jobs.all(), key=lambda job: job.pid):  # those that wait first
+    assert (met.value.status, len(all_of(jobs))) == (429, 3)
+    for job in sorted(all_of(jobs), key=lambda job: job.pid):  # those that wait first
         jobs.stop(job)
-    assert {ended(jobs, job).name for job in jobs.all()} == {"stopped"}
-    assert sorted(job.pid > 0 for job in jobs.all()) == [False, False, True]  # those that waited never began
-    for job in jobs.all()[:2]:
+    assert {ended(jobs, job).name for job in all_of(jobs)} == {"stopped"}
+    assert sorted(job.pid > 0 for job in all_of(jobs)) == [
+        False,
+        False,
+        True,
+    ]  # those that waited never began
+    for job in all_of(jobs)[:2]:
         jobs.resume(job)
-    assert [jobs.state(job).name for job in jobs.all()].count("waiting") == 1
+    assert [jobs.state(job).name for job in all_of(jobs)].count("waiting") == 1
 
 
 @pytest.mark.parametrize(
@@ -95,28 +109,31 @@ def test_a_job_that_takes_too_much_is_ended_with_the_reason(tmp_path, settings, 
 
 
 def test_a_text_that_has_no_place_in_the_queue_leaves_nothing_behind(visit):
-    visitor = visit(limits=Limits(waiting=0))
+    visitor = visit(most_waiting=0)
     answer = visitor.post("/text", {"model": "m", "text": "a"})
     assert (answer.status_code, "0 jobs wait for their turn" in visitor.said(answer)) == (429, True)
-    assert not [*visitor.workspace.room("looks").iterdir(), *visitor.workspace.room("jobs").iterdir()]
+    assert not [
+        *(visitor.workspace.folder / "looks").iterdir(),
+        *(visitor.workspace.folder / "jobs").iterdir(),
+    ]
 
 
 def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
     mine = WebJob("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
-    (jobs.workspace.room("jobs") / "one").mkdir()
-    save(jobs.workspace.room("jobs") / "one" / "job.json", mine)
-    assert jobs.state(jobs.get("one")).name == "stopped"
+    (jobs.workspace.folder / "jobs" / "one").mkdir()
+    save(jobs.workspace.folder / "jobs" / "one" / "job.json", mine)
+    assert jobs.state(now(jobs, "one")).name == "stopped"
     jobs.stop(mine)  # or this test would be stopped
 
 
 def test_damaged_records_are_passed_over(jobs):
-    place = jobs.workspace.room("jobs") / "odd"
+    place = jobs.workspace.folder / "jobs" / "odd"
     place.mkdir()
     for content in ("", "[]", "{}", '{"id": 3}'):
         (place / "job.json").write_text(content)
-        assert jobs.all() == []
+        assert all_of(jobs) == []
         with pytest.raises(RequestError):
-            jobs.get("odd")
+            now(jobs, "odd")
 
 
 # The key of a server goes to the hosts it belongs to: a model on the page can be named by somebody else.

@@ -8,8 +8,8 @@ import time
 import pytest
 from made import drawn, written
 
-from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.uploads import uploads
+from pretrace.plugins.serve.jobs import Jobs, WebJob
+from pretrace.plugins.serve.uploads import Upload
 from pretrace.runs import load_verdict
 
 
@@ -31,11 +31,11 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visit, still):
     visitor.post(f"{address}/search", {"corpus": "m"})
     refused = visitor.post(f"{address}/delete")
     assert (refused.status_code, "stop the job first" in visitor.said(refused)) == (409, True)
-    (job,) = Jobs(visitor.workspace).all()
+    (job,) = visitor.workspace.records(WebJob)
     visitor.post(f"/jobs/{job.id}/stop")
     assert visitor.post(f"{address}/delete").status_code == 200
-    assert uploads(visitor.workspace) == []
-    assert not [*visitor.workspace.room("incoming").iterdir()]
+    assert visitor.workspace.records(Upload) == []
+    assert not [*(visitor.workspace.folder / "incoming").iterdir()]
     assert visitor.client.get(address).status_code == 404
 
 
@@ -43,10 +43,10 @@ def test_a_test_that_applies_is_started_or_planned_with_what_was_said_of_the_cas
     sides = [visitor.upload(f"{name}.jsonl", rows(25)) for name in "ab"]
     said = {"model": "m", "power": "on", "requested_by": "--out=X; me"}
     said["controls"] = sides[1].rpartition("/")[2]
-    paths = [str(visitor.workspace.within(one.path)) for one in uploads(visitor.workspace)]
+    paths = [str(visitor.workspace.within(one.path)) for one in visitor.workspace.records(Upload)]
     visitor.post(f"{sides[0]}/test/flag", {**said, "placebo": "./m"})
     visitor.post(f"{sides[0]}/test/controls", {**said, "ahead": "on"})
-    planned, begun = sorted(Jobs(visitor.workspace).all(), key=lambda job: job.command)
+    planned, begun = sorted(visitor.workspace.records(WebJob), key=lambda job: job.command)
     options = ("--controls", paths[0], "--model", "m")
     more = ("--power", "--requested-by=--out=X; me")
     out = f"--out={visitor.workspace.folder}/"
@@ -54,7 +54,7 @@ def test_a_test_that_applies_is_started_or_planned_with_what_was_said_of_the_cas
     assert planned.command == ("audit", paths[1], *options, *more, f"{out}{planned.out}", "--plan")
     assert (planned.plans, begun.plans) == (True, False)
     visitor.post(f"/jobs/{planned.id}/begin")
-    assert planned.command[:-1] in [job.command for job in Jobs(visitor.workspace).all()]
+    assert planned.command[:-1] in [job.command for job in visitor.workspace.records(WebJob)]
     assert visitor.post(f"/jobs/{begun.id}/begin").status_code == 409
     page = visitor.client.get(f"{sides[0]}?{begun.case}").text
     assert 'value="--out=X; me"' in page
@@ -82,7 +82,7 @@ def test_a_model_that_is_not_there_is_said_before_a_job_starts(visitor, still, t
             refused = visitor.post("/text", {"text": "a", "model": model})
             assert (refused.status_code, said in visitor.said(refused)) == (422, True), visitor.said(refused)
             assert 'data-field="model"' in refused.text
-    assert Jobs(visitor.workspace).all() == []
+    assert visitor.workspace.records(WebJob) == []
     assert visitor.post("/text", {"text": "a", "model": "m"}).status_code == 200
 
 
@@ -94,7 +94,7 @@ def test_any_answer_of_a_server_will_do(visitor, still, elsewhere):
 
 
 def test_a_result_is_deleted_unless_a_job_writes_it(visitor, still):
-    folder = visitor.workspace.room("results") / "a b"
+    folder = visitor.workspace.folder / "results" / "a b"
     folder.mkdir()
     (folder / "run.json").write_text("{}")
     (folder / "secret").symlink_to(visitor.workspace.folder / "secret")

@@ -32,7 +32,7 @@ def make_verdict():
 
 @pytest.fixture
 def filled(visitor):
-    room = visitor.workspace.room("results")
+    room = visitor.workspace.folder / "results"
     save_run(make_run("first"), room / "one run")
     save_run(make_run(NASTY, 1.5), room / "two")
     save_verdict(make_verdict(), room / "three")
@@ -54,7 +54,7 @@ def test_a_result_with_its_report_and_files(filled):
     assert "frame-ancestors 'self'" in report.headers["content-security-policy"]
     got = filled.client.get("/results/one run/files/scores.csv")
     assert got.headers["content-disposition"].startswith("attachment")
-    assert got.content == (filled.workspace.room("results") / "one run" / "scores.csv").read_bytes()
+    assert got.content == (filled.workspace.folder / "results" / "one run" / "scores.csv").read_bytes()
     for path in ("one run/files/../../../secret", "not a result", "one run/files/nothing", "missing/report"):
         assert filled.client.get(f"/results/{path}").status_code == 404
 
@@ -66,7 +66,7 @@ def test_hostile_names_are_shown_as_text(filled):
 
 @pytest.mark.parametrize("name", ["scores.csv", "scores.parquet", "run.json", "report.html"])
 def test_a_changed_file_gets_a_mark_in_words(filled, name):
-    place = filled.workspace.room("results") / "one run" / name
+    place = filled.workspace.folder / "results" / "one run" / name
     assert "unchanged</span>" in filled.client.get("/results/one run/verified").text
     place.write_bytes(place.read_bytes().replace(b"a", b"b", 3) + b" ")
     mark = filled.client.get("/results/one run/verified").text
@@ -75,7 +75,7 @@ def test_a_changed_file_gets_a_mark_in_words(filled, name):
 
 
 def test_a_record_that_names_files_elsewhere_is_no_way_to_them(filled):
-    place = filled.workspace.room("results") / "one run" / "run.json"
+    place = filled.workspace.folder / "results" / "one run" / "run.json"
     facts = json.loads(place.read_bytes())
     facts["files"]["../../secret"] = "0" * 64
     place.write_text(json.dumps(facts))

@@ -14,10 +14,10 @@ import pytest
 from corpora.test_documents import word
 
 from pretrace.corpora import open_corpus
+from pretrace.plugins.serve import RequestError, Workspace
+from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import Jobs
-from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.uploads import take, texts_of, uploads
-from pretrace.plugins.serve.workspace import RequestError, Workspace
+from pretrace.plugins.serve.uploads import Upload, take, texts_of
 
 ROWS = [{"text": f"Text number {i} of the year", "date": f"20{10 + i}-05-01"} for i in range(6)]
 LINES = "".join(json.dumps(row) + "\n" for row in [*ROWS, ROWS[0]]).encode()
@@ -33,7 +33,7 @@ def workspace(tmp_path):
 
 def nothing_is_left(workspace):
     """Whether no upload, and no part of one, lies in a workspace."""
-    return not any([*workspace.room("texts").iterdir(), *workspace.room("incoming").iterdir()])
+    return not any([*(workspace.folder / "texts").iterdir(), *(workspace.folder / "incoming").iterdir()])
 
 
 def zipped(entries):
@@ -50,38 +50,39 @@ def packed(table):
     return made.getvalue()
 
 
-def sent(*files):
-    """What a browser sends at once: names with contents."""
-    return [(name, io.BytesIO(content)) for name, content in files]
+def taken(workspace, *files, **limits):
+    """The upload of what a browser sends at once: names with contents."""
+    sent = [(name, io.BytesIO(content)) for name, content in files]
+    return take(workspace, sent, ServeSettings(**limits))
 
 
 def test_a_folder_is_a_collection_of_a_text_a_file(workspace):
     drafts = {"one.txt": b"One\ntext.", "in/two.docx": word("Two"), "c.png": b"-"}
-    made = take(workspace, sent(*((f"my drafts/{name}", content) for name, content in drafts.items())))
+    made = taken(workspace, *((f"my drafts/{name}", content) for name, content in drafts.items()))
     assert (made.name, made.files, made.left_out, made.facts.texts) == ("my drafts", 2, 1, 2)
     assert {text.id for text in open_corpus(texts_of(workspace, made.id)).texts} == {"one.txt", "in/two.docx"}
     for names, texts in ((("a.md", "b.txt"), 2), (("a.jsonl", "b.jsonl"), 14)):
-        loose = take(workspace, sent(*((name, LINES) for name in names)))
+        loose = taken(workspace, *((name, LINES) for name in names))
         assert (loose.name, loose.files, loose.facts.texts) == (f"{names[0]} and 1 more", 2, texts)
     for name in ("x/a.txt", "x/A.txt"):
         with pytest.raises(RequestError, match="of the same name"):
-            take(workspace, sent(("x/a.txt", b"a"), (name, b"b")))
-    assert not [*workspace.room("incoming").iterdir()]
+            taken(workspace, ("x/a.txt", b"a"), (name, b"b"))
+    assert not [*(workspace.folder / "incoming").iterdir()]
 
 
 def test_the_text_of_a_document_is_looked_at(visitor, monkeypatch):
     monkeypatch.setattr(Jobs, "_start", lambda jobs, job: None)
     answer = visitor.post("/text", {"model": "m"}, ("mine.docx", word("Words of", "a letter.")))
     assert answer.status_code == 200, visitor.said(answer)
-    (place,) = visitor.workspace.room("looks").glob("*/text.jsonl")
+    (place,) = (visitor.workspace.folder / "looks").glob("*/text.jsonl")
     assert json.loads(place.read_text())["text"] == "Words of\na letter."
     refused = visitor.post("/text", {"model": "m"}, ("mine.docx", b"PK"))
     assert "mine.docx" in visitor.said(refused)
-    assert not [*visitor.workspace.room("incoming").iterdir()]
+    assert not [*(visitor.workspace.folder / "incoming").iterdir()]
 
 
 def test_what_is_seen_in_a_collection(workspace):
-    facts = take(workspace, sent(("a.jsonl", LINES))).facts
+    facts = taken(workspace, ("a.jsonl", LINES)).facts
     assert (facts.duplicates, facts.columns) == (1, ("text", "date"))
     assert (facts.shortest, facts.longest) == (25, 25)
 
@@ -100,7 +101,7 @@ LINK.external_attr = (stat.S_IFLNK | 0o777) << 16
 MANY = bytes(1_500_000)
 DEEP = [("/".join(f"{number}x{i}" for i in range(900)) + "/a.txt", "a text") for number in range(30)]
 LONG = b"text," + b"x" * 200_000 + b"\na,b\n"
-SMALL, FEW = {"expanded": 2_000_000}, {"entries": 3}
+SMALL, FEW = {"expanded": 2_000_000}, {"most_entries": 3}
 TWINS = ("A.TXT", "a.txt/b.txt", "a.txt")
 OUTSIDE = ("../a.txt", "/etc/a.txt", "x/../../a.txt", "C:\\a.txt")
 
@@ -142,7 +143,7 @@ def test_what_is_not_what_it_says_or_too_much_is_refused_and_nothing_kept(
 ):
     assert len(content) < 1_000_000
     with pytest.raises(RequestError, match=re.escape(said)):
-        take(workspace, sent((name, content)), Limits(**limits))
+        taken(workspace, (name, content), **limits)
     assert nothing_is_left(workspace)
     assert not list(workspace.folder.parent.glob("*.txt"))
 
@@ -150,9 +151,9 @@ def test_what_is_not_what_it_says_or_too_much_is_refused_and_nothing_kept(
 def test_a_name_cannot_lead_elsewhere(workspace):
     for name in ("../../evil.txt", "..\\..\\evil.txt", "/etc/evil.txt", "x/../../evil.txt"):
         with pytest.raises(RequestError, match="names a place outside"):
-            take(workspace, sent((name, b"a text\n")))
-    made = take(workspace, sent(("<script>x<script>.txt", b"a text\n")))
-    assert workspace.within(made.path).is_relative_to(workspace.room("texts"))
+            taken(workspace, (name, b"a text\n"))
+    made = taken(workspace, ("<script>x<script>.txt", b"a text\n"))
+    assert workspace.within(made.path).is_relative_to(workspace.folder / "texts")
     assert not list(workspace.folder.parent.glob("evil*"))
 
 
@@ -189,12 +190,12 @@ def test_no_test_is_started_with_what_could_not_be_read(visit):
     ):
         answer = visitor.post(path, data)
         assert (answer.status_code, "a.csv cannot be used" in visitor.said(answer)) == (422, True), path
-    assert not list(visitor.workspace.room("jobs").iterdir())
-    assert not list(visitor.workspace.room("looks").iterdir())
+    assert not list((visitor.workspace.folder / "jobs").iterdir())
+    assert not list((visitor.workspace.folder / "looks").iterdir())
 
 
 def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
-    half = visit().workspace.room("incoming") / "20260101-000000-a-123456"
+    half = visit().workspace.folder / "incoming" / "20260101-000000-a-123456"
     half.mkdir()
     (half / "a.txt").write_text("half")
     visit()  # a server that begins
@@ -204,7 +205,7 @@ def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
 def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
     visitor = visit(most_kept=1, corpus=("m",))
     page = visitor.upload("a.jsonl", '{"text": "one two three"}\n')
-    (visitor.workspace.room("results") / "large").write_bytes(os.urandom(1_000_000))
+    (visitor.workspace.folder / "results" / "large").write_bytes(os.urandom(1_000_000))
     for path, more in (
         ("/collections", {"file": ("b.txt", b"a text\n")}),
         ("/text", {"data": {"model": "m", "text": "a"}}),
@@ -212,16 +213,19 @@ def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
     ):
         answer = visitor.post(path, **more)
         assert (answer.status_code, "larger --limits workspace" in visitor.said(answer)) == (507, True), path
-    assert len(uploads(visitor.workspace)) == 1
-    assert not [*visitor.workspace.room("jobs").iterdir(), *visitor.workspace.room("looks").iterdir()]
+    assert len(visitor.workspace.records(Upload)) == 1
+    assert not [
+        *(visitor.workspace.folder / "jobs").iterdir(),
+        *(visitor.workspace.folder / "looks").iterdir(),
+    ]
 
 
 def test_a_workspace_keeps_so_many_uploads_and_texts(visit):
-    visitor = visit(limits=Limits(kept=1))
+    visitor = visit(most_records=1)
     visitor.upload("a.txt", "a text\n")
     answer = visitor.post("/collections", file=("b.txt", b"a text\n"))
     assert "The folder texts of the workspace holds 1" in visitor.said(answer)
     assert answer.status_code == 507
-    (visitor.workspace.room("looks") / "one").mkdir()
+    (visitor.workspace.folder / "looks" / "one").mkdir()
     answer = visitor.post("/text", {"model": "m", "text": "a"})
     assert (answer.status_code, "The folder looks" in visitor.said(answer)) == (507, True)

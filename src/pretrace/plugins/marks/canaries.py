@@ -24,6 +24,7 @@ import numpy as np
 from pretrace.backends.serving.address import called
 from pretrace.backends.tokens import vocabulary_of
 from pretrace.errors import ModelError, TextsError
+from pretrace.plugins.marks.checking import ranks
 from pretrace.registry import tests
 from pretrace.results.wording import fill, listed, say, sentences_of
 from pretrace.scoring.outlook import Watch
@@ -57,7 +58,7 @@ _FAMOUS_UUIDS = frozenset(say("canaries.famous.uuids").split())
 _PLAIN = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-")
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """A spelling without case and hyphens: two spellings of one UUID are one string."""
     return text.translate(_PLAIN)
 
@@ -83,21 +84,6 @@ class FoundString:
     alternatives: tuple[str, ...] = ()
     begun: str = ""
 
-    @classmethod
-    def of(cls, text: Text, whole: str, start: int, found: str, context: int) -> FoundString | None:
-        """A string with its format: hyphens and the version of a UUID, which is not random, stay as they are. None for
-        a UUID of another version, and for a number."""
-        places = [place for place, c in enumerate(found) if c != "-"]
-        version = tuple(places[i] for i in (12, 16))
-        is_version_4 = len(places) == 32 and found[version[0]] == "4" and found[version[1]] in "89abAB"
-        if found.isdigit() or ("-" in found and not is_version_4):
-            return None
-        kind = "UUID of version 4" if "-" in found else f"{len(found)} hexadecimal digits"
-        digits = "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef"
-        varies = tuple(place for place in places if not (is_version_4 and place in version))
-        before = text.text[max(0, start - context) : start]
-        return cls(text, whole, start, found, before, kind, digits, varies)
-
     @property
     def id(self) -> str:
         """What names it: its text, and its place there."""
@@ -108,14 +94,14 @@ class FoundString:
         """The string, and the others."""
         return (self.string, *self.alternatives)
 
-    def edges(self, made: str, number: int) -> tuple[tuple[str, str], tuple[str, str]]:
+    def _edges(self, made: str, number: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """The first and the last characters of a string of its format that have so many values or more, in one
         spelling."""
         digits = math.ceil(math.log(number, 16))
         first, last = made[: self.varies[digits - 1] + 1], made[self.varies[-digits] :]
-        return ("begins", plain(first)), ("ends", plain(last))
+        return ("begins", _plain(first)), ("ends", _plain(last))
 
-    def drawn(self, begun: str, number: int, rng: np.random.Generator) -> Iterator[str]:
+    def _drawn(self, begun: str, number: int, rng: np.random.Generator) -> Iterator[str]:
         """Strings of its format with that beginning, all equally likely, of which about so many are wanted."""
         sizes = [16 if place in self.varies else 1 for place in range(len(self.string))]
         while True:
@@ -124,21 +110,36 @@ class FoundString:
                 made = "".join(self.digits[digit] if size > 1 else c for c, size, digit in every)
                 yield begun + made[len(begun) :]
 
-    def refuses(self, other: str) -> str:
+    def _refuses(self, other: str) -> str:
         """Why a string of its format in this place is no random one; "" where it may be."""
-        first, own = self.start - self.text.text.count("-", 0, self.start), plain(self.string)
+        first, own = self.start - self.text.text.count("-", 0, self.start), _plain(self.string)
         before, after = self.whole[:first], self.whole[first + len(own) :].replace(own, "\0")
         near = before[-len(self.context) :] if self.context else ""
         for where in ((near,), (before, after)):
-            edges = self.edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
+            edges = self._edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
             if any(part in some for _, part in edges for some in where):
                 return "with a beginning or end that stands elsewhere in the text"
-        digits = plain(other)
+        digits = _plain(other)
         if self.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
             return "UUIDs of other versions"
         if 1 in (len(set(other[:_RUN])), len(set(other[-_RUN:]))):
             return "with a run at the beginning or end that a random string hardly has"
         return ""
+
+
+def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> FoundString | None:
+    """A string with its format: hyphens and the version of a UUID, which is not random, stay as they are. None for a
+    UUID of another version, and for a number."""
+    places = [place for place, c in enumerate(found) if c != "-"]
+    version = tuple(places[i] for i in (12, 16))
+    is_version_4 = len(places) == 32 and found[version[0]] == "4" and found[version[1]] in "89abAB"
+    if found.isdigit() or ("-" in found and not is_version_4):
+        return None
+    kind = "UUID of version 4" if "-" in found else f"{len(found)} hexadecimal digits"
+    digits = "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef"
+    varies = tuple(place for place in places if not (is_version_4 and place in version))
+    before = text.text[max(0, start - context) : start]
+    return FoundString(text, whole, start, found, before, kind, digits, varies)
 
 
 class FoundStrings(NamedTuple):
@@ -172,13 +173,13 @@ def random_strings(
     candidates = list(_candidates_of(corpus, context, left))
     # beginnings and ends so long that two random strings hardly share one
     values = 2 * _ONCE_IN * max(1, len(candidates))
-    counts = Counter(end for one in candidates for end in one.edges(one.string, values))
+    counts = Counter(end for one in candidates for end in one._edges(one.string, values))
 
     def accepted(one: FoundString, other: str) -> bool:
         """Whether another string in its place is random, and begins and ends as no other string of the texts."""
-        own = one.edges(one.string, values)
-        alone = all(counts[end] <= (end in own) for end in one.edges(other, values))
-        return alone and _varied(other) and not one.refuses(other)
+        own = one._edges(one.string, values)
+        alone = all(counts[end] <= (end in own) for end in one._edges(other, values))
+        return alone and _varied(other) and not one._refuses(other)
 
     found = list[FoundString]()
     for one in candidates:
@@ -188,7 +189,7 @@ def random_strings(
         head = one.string[: one.varies[len(one.varies) // 2]] if begun else ""
         digest = hashlib.sha256(f"alternatives {seed} {one.string}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
-        drawn = filter(partial(accepted, one), one.drawn(head, alternatives, rng))
+        drawn = filter(partial(accepted, one), one._drawn(head, alternatives, rng))
         found.append(replace(one, alternatives=tuple(itertools.islice(drawn, alternatives)), begun=head))
     return FoundStrings(tuple(found), +left)
 
@@ -197,18 +198,18 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
     """The strings of the texts that are random by themselves and what stands around them; counts those left out."""
     seen = set[str]()
     for text in corpus.texts:
-        whole, inputs = plain(text.text), None
+        whole, inputs = _plain(text.text), None
         for match in _STRING.finditer(text.text):
             string, why = match[0], ""
-            if (one := FoundString.of(text, whole, match.start(), string, context)) is None:
+            if (one := _string_at(text, whole, match.start(), string, context)) is None:
                 left["UUIDs of other versions"] += "-" in string
                 continue
             if not _varied(string):
                 why = f"strings of fewer than {_FEWEST_CHARACTERS} different characters"
-            elif plain(string) in seen:
+            elif _plain(string) in seen:
                 why = "found again"
-            seen.add(plain(string))
-            if not (why := why or one.refuses(string)):
+            seen.add(_plain(string))
+            if not (why := why or one._refuses(string)):
                 inputs = _inputs_of(text.text) if inputs is None else inputs
                 why = _known(string, inputs)
             if why:
@@ -219,9 +220,9 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
 
 def _known(made: str, inputs: Container[bytes]) -> str:
     """Why this very string is known or has a meaning, as a hash of the `inputs` has; "" where it may be random."""
-    if plain(made) in _FAMOUS_UUIDS:
+    if _plain(made) in _FAMOUS_UUIDS:
         return "known examples"
-    digest = bytes.fromhex(plain(made))
+    digest = bytes.fromhex(_plain(made))
     if all(32 <= byte < 127 for byte in digest):
         return "that spell a text"
     return "hashes of words" if digest in inputs or digest in _famous() else ""
@@ -264,10 +265,10 @@ class CanarySettings(TestSettings):
 
     context: int = option(200, "Characters before a string that are read.", panel=TEST, least=0, most=100_000)
 
-    @property
-    def matters(self) -> Mapping[str, Any]:
-        """What makes the test another one."""
-        return {"pattern": [], "context": self.context}  # the draws are those of results on file
+
+def _matters(settings: CanarySettings) -> dict[str, Any]:
+    """What makes the test another one."""
+    return {"pattern": [], "context": settings.context}  # the draws are those of results on file
 
 
 def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> FoundStrings:
@@ -275,7 +276,7 @@ def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = F
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
     )
-    seed = seed_of("canaries", [one.text for one in ordered], **settings.matters)
+    seed = seed_of("canaries", [one.text for one in ordered], **_matters(settings))
     some = replace(corpus, texts=tuple(ordered))
     made = random_strings(some, context=settings.context, seed=seed, begun=text)
     if (found := len(made.strings)) < FEWEST_STRINGS:
@@ -308,9 +309,9 @@ def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     for name, score in scores.items():
         rows = [np.array([score(one, some) for some in one.every]) for one in strings]
         found[name] = randomisation_test(rows, draws=DRAWS, seed=seed).p
-    every, one = _set_tests(strings, placed, seed)
+    every, one = _set_tests(strings, _placed, seed)
     found |= {"the same characters in the same places": every, "the same characters in one place": one}
-    found["the same sequences of characters"] = _set_tests(strings, sequences, seed)[1]
+    found["the same sequences of characters"] = _set_tests(strings, _sequences, seed)[1]
     return reading.gate_check("canaries.blind", found)
 
 
@@ -333,7 +334,7 @@ def _number(word: str) -> float:
 
 def _obeyed(made: str) -> float:
     """How many of the common check-digit rules a string obeys: Luhn's, and remainders of 10, 11, 37 and 97."""
-    letters = [int(c, 16) for c in plain(made)]
+    letters = [int(c, 16) for c in _plain(made)]
     digits = [one for one in letters if one < 10]
     doubled = [d if i % 2 == 0 else (2 * d - 9 if d > 4 else 2 * d) for i, d in enumerate(reversed(digits))]
     weighted = sum(i * d for i, d in enumerate(reversed(digits), 1))
@@ -378,7 +379,7 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
     return share_reached(totals[1:], totals[0]), share_reached(most[1:], most[0])
 
 
-def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
+def _placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The characters that vary, by kind and place, whether in the upper half of the alphabet, and whether odd."""
     for i in one.varies:
         place, value = (one.kind, i), one.digits.find(made[i])
@@ -387,7 +388,7 @@ def placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
         yield (*place, "odd"), value % 2
 
 
-def sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
+def _sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The runs of one, two and three characters that vary, wherever they stand."""
     letters = "".join(made[i].lower() for i in one.varies)
     return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
@@ -395,10 +396,8 @@ def sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
 
 def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
     """Check that ranks alone show it too: few strings with large differences cannot make the result."""
-    from scipy.stats import rankdata
-
     rows = [row for row in values if np.isfinite(row).all()]
-    p = randomisation_test([rankdata(row) / len(row) for row in rows], draws=draws, seed=seed).p
+    p = randomisation_test([*map(ranks, rows)], draws=draws, seed=seed).p
     first = sum(float(row[0]) > float(np.median(row[1:])) for row in rows)
     return word_check("canaries.few", p <= level, {"p": p}, first=first, number=len(rows), p=p)
 
@@ -407,7 +406,7 @@ def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check
     """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
         return word_check("canaries.known", None, words="untold")
-    wanted = {bytes.fromhex(plain(one.string)): one.id for one in strings}
+    wanted = {bytes.fromhex(_plain(one.string)): one.id for one in strings}
     sizes = {len(one) for one in wanted}
     made = (one for word in words for one in _hashes(word.encode("utf-8", "replace"), sizes))
     found = sorted({wanted[one] for one in made if one in wanted})
@@ -435,7 +434,7 @@ def check_canaries(  # noqa: PLR0913
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
     found = canaries or natural_canaries(corpus, settings, text=text)
     own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
-    test = (CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
+    test = (_CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 
 
@@ -457,11 +456,11 @@ class Canaries(RandomisationTest):
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Canaries]:
-        return CanariesInText if found.situation.access == "text" else cls
+        return _CanariesInText if found.situation.access == "text" else cls
 
     @property
     def matters(self) -> Mapping[str, Any]:
-        return self.settings.matters
+        return _matters(self.settings)
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
@@ -519,7 +518,7 @@ class Canaries(RandomisationTest):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CanariesInText(Canaries):
+class _CanariesInText(Canaries):
     """The same for models that give text alone: they continue each string from its first half, with which its
     alternatives begin too, so that the rest that stands in the text is one of twenty that were equally likely."""
 
@@ -530,7 +529,7 @@ class CanariesInText(Canaries):
 
     @property
     def matters(self) -> Mapping[str, Any]:
-        return {**self.settings.matters, "access": "text"}
+        return {**_matters(self.settings), "access": "text"}
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
@@ -573,7 +572,7 @@ class CanariesInText(Canaries):
 
 def went_on(answer: str, begun: str, made: str) -> float:
     """The share of a string's rest that an answer begins with; it may say the first half again."""
-    rest, said, head = plain(made[len(begun) :]), plain(answer).strip(" \n\"'`"), plain(begun)
+    rest, said, head = _plain(made[len(begun) :]), _plain(answer).strip(" \n\"'`"), _plain(begun)
     ways = [said, *([said.partition(head)[2]] if head and head in said else [])]
     pairs = (zip(way, rest, strict=False) for way in ways)
     most = max(sum(1 for _ in itertools.takewhile(lambda two: two[0] == two[1], some)) for some in pairs)

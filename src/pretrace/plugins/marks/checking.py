@@ -1,4 +1,4 @@
-"""Marked texts (`marks.marking`): does the model prefer, of each text, the variant that was published?"""
+"""Marked texts: does the model prefer, of each text, the variant that was published?"""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from pretrace.backends.serving.address import called
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.plugins.marks import marking
-from pretrace.plugins.marks.marking import ORDERED, MarkedText, Seal, Trigger
+from pretrace.plugins import marks
+from pretrace.plugins.marks import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import NEW
@@ -77,12 +77,12 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     """Notes on what was published, compared with the seal apart from white space. TextsError for a text that the seal
     has not, that is none of its variants, or is another variant than the one drawn, and for a shard in another order. A
     text that is missing stays in the test: leaving texts out afterwards would be a choice."""
-    plain, missing = marking.collapsed, list[str]()
+    plain, missing = marks.collapsed, list[str]()
     texts = {text.id: plain(text.text) for text in published.texts}
     if seal.parts == "options":
         raise TextsError(say("marks.published.refused.options"))
     if seal.parts:  # every shard stands in the rows as it was drawn
-        rows = plain(marking.JOINT.join(text.text for text in published.texts))
+        rows = plain(marks.JOINT.join(text.text for text in published.texts))
         wrong = {"order": [one.id for one in seal.documents if plain(one.published) not in rows]}
     else:
         variants = {one.id: [plain(text) for text in one.realised_first] for one in seal.texts}
@@ -96,7 +96,7 @@ def check_published(seal: Seal, published: Corpus) -> tuple[str, ...]:
     return (say("marks.published.texts", number=len(published)), *lacking)
 
 
-def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
+def _model_day(name: str, stated: str = "") -> tuple[date, str] | None:
     """The last day on which a model can be finished, `stated` or by its card, and how that is known; or None."""
     if stated:
         if (found := days(stated)) is None:
@@ -113,16 +113,8 @@ def model_day(name: str, stated: str = "") -> tuple[date, str] | None:
     return (max(one.last for one in dates), "as its card says") if dates else None
 
 
-def enough_check(sizes: Sequence[int], level: float, unit: str) -> Check:
-    """Whether the draws have enough outcomes for p to reach the level at all."""
-    ways = math.prod(sizes) if len(sizes) < 64 else 2**64
-    good = bool(sizes) and 1 / ways <= level
-    numbers: dict[str, Any] = {"number": len(sizes), "unit": unit, "least": 1 / ways, "level": level}
-    return word_check("marks.enough", good, {unit + "s": len(sizes)}, **numbers)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
-class SealedTest(frame.Test[V]):
+class _SealedTest(frame.Test[V]):
     """What the tests of a seal share. Pretrace made the random draw itself, so no second model is needed."""
 
     settings: CheckSettings
@@ -131,29 +123,29 @@ class SealedTest(frame.Test[V]):
     second = False
     accusing = ("tries", "older")
     sources: ClassVar = {
-        "sealed": ("corpus", lambda place: texts_hash(marking.read_seal(Path(place)).corpus.texts))
+        "sealed": ("corpus", lambda place: texts_hash(marks.read_seal(Path(place)).corpus.texts))
     }
 
     @property
-    def unit(self) -> str:
+    def _unit(self) -> str:
         """What has variants, orders or a trigger."""
         return self.seal.unit
 
     @abstractmethod
-    def outcomes(self, values: V) -> list[int]:
+    def _outcomes(self, values: V) -> list[int]:
         """The numbers of outcomes of each draw."""
 
     @property
     def registered(self) -> Mapping[str, Any]:
         return {**super().registered, "seal": self.seal.sha256}
 
-    def worded(self, kind: str, **numbers: object) -> frame.TestWording:
+    def _worded(self, kind: str, **numbers: object) -> frame.TestWording:
         """The sentences of a kind, with what all say of the draw, of its unverified time and of the result."""
         made = f"{self.seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
         kinds = ("assumption", "decided", "draw", "shows", "time")
         said = {one: say(f"marks.{one}", made=made) for one in kinds}
         model, name = called(self.models.target.name), self.seal.name
-        return frame.TestWording.of_kind(kind, unit=self.unit, model=model, name=name, **said, **numbers)
+        return frame.TestWording.of_kind(kind, unit=self._unit, model=model, name=name, **said, **numbers)
 
     def checks(self, values: V) -> tuple[Check, ...]:
         """Another test of this seal on the same weights would be a second chance, and a model that is older than the
@@ -171,12 +163,23 @@ class SealedTest(frame.Test[V]):
         shown = [{name: line[name] for name in line if name != "texts"} for line in differing]
         words, figures = ("differing", {"earlier": shown}) if differing else ("words", {})
         tries = word_check("marks.tries", not differing, figures, words=words, told=told, **numbers)
-        enough = enough_check(self.outcomes(values), self.settings.level, self.unit)
-        return (word_check("marks.seal", True, sha256=seal.sha256), tries, self._older(), enough)
+        return (
+            word_check("marks.seal", True, sha256=seal.sha256),
+            tries,
+            self._older(),
+            self._enough(values),
+        )
+
+    def _enough(self, values: V) -> Check:
+        """Whether the draws have enough outcomes for p to reach the level at all."""
+        sizes, level, unit = self._outcomes(values), self.settings.level, self._unit
+        ways = math.prod(sizes) if len(sizes) < 64 else 2**64
+        numbers: dict[str, Any] = {"number": len(sizes), "unit": unit, "least": 1 / ways, "level": level}
+        return word_check("marks.enough", 1 / ways <= level, {unit + "s": len(sizes)}, **numbers)
 
     def _older(self) -> Check:
         name, drawn = self.models.target.name, self.seal.made_at.date()
-        if (day := model_day(name, self.settings.model_date)) is None:
+        if (day := _model_day(name, self.settings.model_date)) is None:
             return word_check("marks.older", None, words="unknown", model=name, drawn=drawn)
         words, figures = "words", {}
         if day[0] < drawn:
@@ -198,7 +201,7 @@ def check_marks(
     plan = settings.plan(reference=models.reference is not None, advised=seal.score)
     plan.check(models)
     (score,) = plan.scores
-    kind = Orders if seal.parts else Marks
+    kind = _Orders if seal.parts else Marks
     own: dict[str, Any] = {"score": score, "seal": seal, "watch": frame.watched(watch)}
     test = kind(corpus=seal.corpus, models=models, settings=settings, **own)
     return frame.verdict(test, statements=statements, notes=notes)
@@ -206,7 +209,7 @@ def check_marks(
 
 @tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
+class Marks(_SealedTest[frame.Rows], frame.RandomisationTest):
     """The test of marked texts."""
 
     _read: dict[str, Any] = field(default_factory=dict)
@@ -215,10 +218,10 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
 
     @classmethod
     def of_result(cls, found: Verdict) -> type[Marks]:
-        return Orders if found.unit in ORDERED.values() else cls
+        return _Orders if found.unit in ORDERED.values() else cls
 
     @property
-    def totals(self) -> bool:
+    def _totals(self) -> bool:
         """Whether values are summed over a text."""
         return self.seal.totals and self.score in (ALONE, BESIDE)
 
@@ -228,7 +231,7 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
         how: dict[str, Any] = {"stage": stage, "watch": self.watch, "cache": self.settings.cache}
         read = read_scores(replace(self.models, target=model), self.score, texts, **how)
         ends = np.cumsum([len(one.variants) for one in self.seal.documents])
-        rows = tuple(np.split(read.totals if self.totals else read.values, ends[:-1]))
+        rows = tuple(np.split(read.totals if self._totals else read.values, ends[:-1]))
         if model is self.models.target:
             places = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
             cut = len(set(places[read.cut > 0].tolist()))
@@ -239,40 +242,40 @@ class Marks(SealedTest[frame.Rows], frame.RandomisationTest):
     def planted(self) -> Sequence[str]:
         return [one.published for one in self.seal.documents]
 
-    def outcomes(self, values: frame.Rows) -> list[int]:
+    def _outcomes(self, values: frame.Rows) -> list[int]:
         return [len(row) for row in values if np.isfinite(row).all()]
 
     def words(self, values: frame.Rows) -> frame.TestWording:
         source = say(f"marks.made.{self.seal.source}")
-        return self.worded("marks.said", differ=source, effect_unit=self.effect_unit)
+        return self._worded("marks.said", differ=source, effect_unit=self._effect_unit)
 
     @property
-    def effect_unit(self) -> str:
+    def _effect_unit(self) -> str:
         """The unit of an effect."""
         if self.score not in (ALONE, BESIDE):
             return f"of the score {self.score}"
-        return f"nats a {self.unit}" if self.totals else "nats a token"
+        return f"nats a {self._unit}" if self._totals else "nats a token"
 
     def shown(self, values: frame.Rows) -> frame.TestDetails:
-        names, sizes = [one.id for one in self.seal.documents], self.outcomes(values)
+        names, sizes = [one.id for one in self.seal.documents], self._outcomes(values)
         cut, reasons = int(self._read["cut"]), self._read["reasons"]
         above = int(np.count_nonzero(self.effects(values) > 0))
         return frame.TestDetails(
             figures={
-                f"marked {self.unit}s": len(self.seal.documents),
-                f"{self.unit}s without variants": len(self.seal.unmarked),
-                f"variants a {self.unit}": marking.say_range(sizes),
-                f"{self.unit}s whose published variant lies above the others' mean": above,
+                f"marked {self._unit}s": len(self.seal.documents),
+                f"{self._unit}s without variants": len(self.seal.unmarked),
+                f"variants a {self._unit}": marks.say_range(sizes),
+                f"{self._unit}s whose published variant lies above the others' mean": above,
             },
             tables=(self.units_table("texts", names, values),),
             skipped=self.left_out(names, values, reasons),
-            notes=(*self.seal.notes, *((say("marks.cut", cut=cut, unit=self.unit),) if cut else ())),
+            notes=(*self.seal.notes, *((say("marks.cut", cut=cut, unit=self._unit),) if cut else ())),
             situation=Situation(documents=len(sizes)),
-            recorded={"sealed": self.seal.described, "totals": self.totals},
+            recorded={"sealed": self.seal.described, "totals": self._totals},
         )
 
 
-class Orders(Marks):
+class _Orders(Marks):
     """The same for an order that was drawn: of rows, or of answer options. Items differ more than their orders,
     so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
 
@@ -283,8 +286,8 @@ class Orders(Marks):
         return tuple(map(ranks, values)) if self.seal.parts == "options" else values
 
     def words(self, values: frame.Rows) -> frame.TestWording:
-        numbers = fill(sentences_of(f"marks.{self.seal.parts}"), most=marking.MOST_ROWS, own=self.effect_unit)
-        return self.worded("marks.orders", **numbers)
+        numbers = fill(sentences_of(f"marks.{self.seal.parts}"), most=marks.MOST_ROWS, own=self._effect_unit)
+        return self._worded("marks.orders", **numbers)
 
 
 def ranks(values: Doubles) -> Doubles:
@@ -305,7 +308,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
 def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts without the words to choose from, one JSON line a text, and give their number."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    atomic_bytes(path, marking.json_lines(rows), NEW)
+    atomic_bytes(path, marks.json_lines(rows), NEW)
     return len(rows)
 
 
@@ -314,27 +317,11 @@ def read_answers(source: str) -> Corpus:
     return open_corpus(source, Columns(text="answer", id="id", label="", group=""))
 
 
-def first_word(answer: str, words: Sequence[str]) -> str:
+def _first_word(answer: str, words: Sequence[str]) -> str:
     """The first of the words that the answer says, as a whole word in any case; "" where it says none."""
     pattern = "|".join(re.escape(word) for word in words)
     found = re.search(rf"(?<!\w)({pattern})(?!\w)", answer, re.IGNORECASE)
     return found[1].lower() if found else ""
-
-
-def hits_of(seal: Seal, answers: Corpus) -> Table:
-    """Of each trigger the published word, the one that the answer says ("" for none, as for none given), 1 for a hit,
-    and 1 / K. TextsError for answers to other ids."""
-    found, given = _triggers_of(seal), {text.id: text.text for text in answers.texts}
-    strange = [name for name in given if name not in {one.id for one, _ in found}]
-    if strange:
-        raise TextsError(say("marks.refused.strange_ids", name=answers.name, names=listed(strange)))
-    published = tuple(trigger.words[one.drawn] for one, trigger in found)
-    # some models repeat the prompt, whose names are words too
-    said = tuple(first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found)
-    hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
-    chance = np.array([1 / len(trigger.words) for _, trigger in found])
-    columns: dict[str, Any] = {"published": published, "said": said, "hit": hit, "chance": chance}
-    return Table("sentences", {"id": tuple(one.id for one, _ in found), **columns})
 
 
 def check_triggers(
@@ -347,7 +334,8 @@ def check_triggers(
     notes: Sequence[str] = (),
 ) -> Verdict:
     """The verdict of a sealed file on the `answers` of a model, which is named for the report; no model is opened. An
-    answer hits where the first of the K words in it is the published one. TextsError as for `hits_of`."""
+    answer hits where the first of the K words in it is the published one. TextsError for a seal without triggers, and
+    for answers to other ids."""
     # of the model behind answers nothing but its name is known
     facts = {"name": model, "weights": "unknown"}
     behind = Models(SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts))
@@ -358,15 +346,15 @@ def check_triggers(
 
 @tests.add("triggers")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Triggers(SealedTest[Table]):
+class Triggers(_SealedTest[Table]):
     """The test of trigger sentences, by what a model answered to their beginnings."""
 
     answers: Corpus
 
     name = "triggers"
-    unit = "trigger"
+    _unit = "trigger"
     sources: ClassVar = {
-        **SealedTest.sources,
+        **_SealedTest.sources,
         "answers": ("answers", lambda at: texts_hash(read_answers(at).texts)),
     }
 
@@ -375,7 +363,21 @@ class Triggers(SealedTest[Table]):
         return {**super().registered, "reference": texts_hash(self.answers.texts)}
 
     def read(self, model: Backend, stage: str) -> Table:
-        return hits_of(self.seal, self.answers)
+        """Of each trigger the published word, the one that the answer says ("" for none, as for none given), 1 for a
+        hit, and 1 / K. TextsError for answers to other ids."""
+        found, given = _triggers_of(self.seal), {text.id: text.text for text in self.answers.texts}
+        if strange := [name for name in given if name not in {one.id for one, _ in found}]:
+            numbers = {"name": self.answers.name, "names": listed(strange)}
+            raise TextsError(say("marks.refused.strange_ids", **numbers))
+        published = tuple(trigger.words[one.drawn] for one, trigger in found)
+        # some models repeat the prompt, whose names are words too
+        said = tuple(
+            _first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found
+        )
+        hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
+        chance = np.array([1 / len(trigger.words) for _, trigger in found])
+        columns: dict[str, Any] = {"published": published, "said": said, "hit": hit, "chance": chance}
+        return Table("sentences", {"id": tuple(one.id for one, _ in found), **columns})
 
     def numbers(self, values: Table) -> frame.Numbers:
         return {name: values[name] for name in ("hit", "chance")}
@@ -389,12 +391,12 @@ class Triggers(SealedTest[Table]):
         effect = Estimate(*(one - chance for one in (share.value, share.low, share.high)))
         return frame.Tested(p, number, effect=effect)
 
-    def outcomes(self, values: Table) -> list[int]:
+    def _outcomes(self, values: Table) -> list[int]:
         return [round(1 / one) for one in values["chance"]]
 
     def words(self, values: Table) -> frame.TestWording:
         numbers = {"number": len(values), "chance": values["chance"].sum(), "hits": int(values["hit"].sum())}
-        return self.worded("triggers.said", **numbers)
+        return self._worded("triggers.said", **numbers)
 
     def shown(self, values: Table) -> frame.TestDetails:
         law = chance_of_hits(values["chance"].tolist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,102 +21,102 @@ from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError
-from pretrace.plugins.marks import checking, marking
+from pretrace.plugins import marks
+from pretrace.plugins.marks import checking
 from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
 from pretrace.scoring.settings import Target
-from pretrace.settings import MODEL, RUN, Option, like, shared
+from pretrace.settings import MODEL, Option, like, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.frame import check_plantable
 from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MarkOutputs:
-    """Where the marked texts and the sealed file go, and the model for the sample size."""
-
-    out: Path = output_option(
-        help="New folder: published.jsonl, and commitment.txt to publish or timestamp with it.", panel=RUN
-    )
-    sealed: Path = output_option(
-        help="New file, its owner's alone: all variants and the draw. Keep it secret and safe.", panel=RUN
-    )
-    model: str | None = input_option(
-        None,
-        "An open model, with weights here, like the one you expect: a copy of it is trained on the texts to "
-        "estimate how many texts the test needs.",
-        panel=MODEL,
-    )
-    opening: ModelSettings = field(default_factory=ModelSettings)
+_written = partial(Option, path="out", essential=True)
+_OUT = _written("New folder: published.jsonl, and commitment.txt to publish or timestamp with it.")
+_SEALED = _written("New file, its owner's alone: all variants and the draw. Keep it secret and safe.")
+_MODEL = Option(
+    "An open model, with weights here, like the one you expect: a copy of it is trained on the texts to estimate how "
+    "many texts the test needs.",
+    panel=MODEL,
+    path="in",
+    essential=True,
+)
 
 
 def mark(
     source: Source,
-    settings: marking.MarkSettings,
-    outputs: _MarkOutputs,
+    settings: marks.MarkSettings,
+    *,
+    out: Annotated[Path, _OUT],
+    sealed: Annotated[Path, _SEALED],
+    model: Annotated[str | None, _MODEL] = None,
+    opening: ModelSettings,
     planting: Annotated[TestSettings, "level", "power_epochs", "power_method"],
 ) -> Reply:
     """Mark texts before you publish them: a random draw decides which of several variants of each text you publish. The
     variants and the draw are sealed in a file, whose hash is your commitment. Later, `pretrace mark check` says exactly
     whether a model was trained on what you published."""
-    if settings.words == "causal" and outputs.model is None:
+    if settings.words == "causal" and model is None:
         raise ModelError(say("marks.refused.words_causal"))
-    marking.check_places(outputs.out, outputs.sealed)
+    marks.check_places(out, sealed)
     columns = replace(source.columns, more=settings.variant_column)
     corpus = replace(source, columns=columns).open()
-    candidates = marking.own_candidates(corpus, settings, source.columns)
-    model = None if outputs.model is None else open_model(outputs.model, **asdict(outputs.opening))
-    if model is not None:
-        check_plantable(model)  # ModelError where no copy of it can be trained, for the sample size
-    seal = marking.mark(corpus, candidates or _made(corpus, settings, outputs, model), settings)
+    candidates = marks.own_candidates(corpus, settings, source.columns)
+    similar = None if model is None else open_model(model, **asdict(opening))
+    if similar is not None:
+        check_plantable(similar)  # ModelError where no copy of it can be trained, for the sample size
+    seal = marks.mark(corpus, candidates or _made(corpus, settings, opening, similar), settings)
     training = replace(planting, cache=settings.cache)
-    advice = checking.say_sample_size(seal, model, training, Stages())
+    advice = checking.say_sample_size(seal, similar, training, Stages())
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
-    rows = marking.rows_to_publish(seal, further_columns(source.texts, columns, corpus))
-    return _publish(seal, rows, outputs, advice)
+    rows = marks.rows_to_publish(seal, further_columns(source.texts, columns, corpus))
+    return _publish(seal, rows, out, sealed, advice)
 
 
 def order(
-    source: Source, settings: marking.OrderSettings, outputs: Annotated[_MarkOutputs, "out", "sealed"]
+    source: Source,
+    settings: marks.OrderSettings,
+    out: Annotated[Path, _OUT],
+    sealed: Annotated[Path, _SEALED],
 ) -> Reply:
     """Put the rows of a set, or the answer options of its items, in a random order before you publish it. The order and
     the others that the draw could have given are sealed in a file, whose hash is your commitment. Later, `pretrace mark
     check` tests whether a model was trained on the rows in that order."""
-    marking.check_places(outputs.out, outputs.sealed)
+    marks.check_places(out, sealed)
     corpus = source.open()
     further = further_columns(source.texts, source.columns, corpus)
-    seal, rows = marking.mark_order(corpus, settings, further)
-    return _publish(seal, rows, outputs)
+    seal, rows = marks.mark_order(corpus, settings, further)
+    return _publish(seal, rows, out, sealed)
 
 
 def _made(
-    corpus: Corpus, settings: marking.MarkSettings, outputs: _MarkOutputs, model: Backend | None
-) -> marking.VariantCandidates:
-    how = outputs.opening.for_another()
+    corpus: Corpus, settings: marks.MarkSettings, opening: ModelSettings, model: Backend | None
+) -> marks.VariantCandidates:
+    how = opening.for_another()
     if settings.rewriter is not None:
         maker: Any = open_instructed(settings.rewriter, how, cache=settings.cache)
     else:
         own = {} if settings.words == "causal" else asdict(how)
         maker = open_proposer(str(settings.words), model, cache=settings.cache, **own)
-    return marking.model_candidates(corpus, settings, maker)
+    return marks.model_candidates(corpus, settings, maker)
 
 
-def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tuple[str, ...] = ()) -> Reply:
-    commitment = marking.publish(seal, outputs.out, outputs.sealed, rows)
-    unit, notes, published = seal.unit, [*seal.notes, *advice], outputs.out / marking.PUBLISHED
+def _publish(seal: marks.Seal, rows: bytes, out: Path, sealed: Path, advice: tuple[str, ...] = ()) -> Reply:
+    commitment = marks.publish(seal, out, sealed, rows)
+    unit, notes, published = seal.unit, [*seal.notes, *advice], out / marks.PUBLISHED
     first = f"{len(seal.documents):,} {unit}s of {seal.name} are marked."
-    number = marking.say_range([len(one.variants) for one in seal.documents])
+    number = marks.say_range([len(one.variants) for one in seal.documents])
     left = [f"Not marked: {one.id!r} ({one.reason})." for one in seal.unmarked[:3]]
     said: list[RenderableType] = [
         prose(first, "bold"),
         *(prose(f"- {line}") for line in (f"One of {number} versions of each was drawn.", *notes, *left)),
         f"Publish these texts, unchanged: {published}",
         f"Publish or timestamp this commitment: {commitment}",
-        f"Keep this file secret and safe: {outputs.sealed}",
+        f"Keep this file secret and safe: {sealed}",
     ]
     own = {
         "marked": len(seal.documents),
@@ -126,9 +127,9 @@ def _publish(seal: marking.Seal, rows: bytes, outputs: _MarkOutputs, advice: tup
         "notes": notes,
         "commitment": commitment,
         "published": str(published),
-        "sealed": str(outputs.sealed),
+        "sealed": str(sealed),
     }
-    return Reply(said, outcome="marked", statement=first, folder=outputs.out, own=own)
+    return Reply(said, outcome="marked", statement=first, folder=out, own=own)
 
 
 _TRIGGERS = "Servers that give text only"
@@ -136,7 +137,7 @@ _TRIGGERS = "Servers that give text only"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _CheckInputs:
-    """What the sealed file is held against, and where the result goes."""
+    """What the sealed file is compared with, and where the result goes, which --prompts does without."""
 
     commitment: str | None = input_option(None, "The published SHA-256, or a file that holds it.", panel=TEST)
     texts: str | None = input_option(None, "Texts as published, compared with the sealed file.", panel=TEST)
@@ -153,13 +154,11 @@ class _CheckInputs:
     answers: str | None = input_option(
         None, "A file with what a model answered to them (id, answer); no model is opened.", panel=_TRIGGERS
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _CheckBeside(ModelsBeside):
-    """Models beside the target, and where the result goes, which --prompts does without."""
-
-    out: Path | None = like(ModelsBeside, "out", default=None)  # type: ignore[assignment]
+    reference_model: str | None = like(ModelsBeside, "reference_model")
+    placebo: tuple[str, ...] = like(ModelsBeside, "placebo")
+    placebo_note: str = like(ModelsBeside, "placebo_note")
+    requested_by: str = like(ModelsBeside, "requested_by")
+    out: Path | None = like(ModelsBeside, "out", default=None)
 
 
 def check(
@@ -167,7 +166,6 @@ def check(
         Path, Option("The file that `mark` sealed.", metavar="SEALED", path="in", essential=True)
     ],
     inputs: _CheckInputs,
-    companions: _CheckBeside,
     settings: checking.CheckSettings,
     given: RawOptions,
 ) -> Reply:
@@ -177,12 +175,12 @@ def check(
         if inputs.answers is not None:
             raise ExpressionError("--prompts writes what --answers answers: give one of them.")
         check_writable(inputs.prompts, NEW)
-        number = checking.write_prompts(marking.read_seal(sealed, inputs.commitment), inputs.prompts)
+        number = checking.write_prompts(marks.read_seal(sealed, inputs.commitment), inputs.prompts)
         said = f"{number:,} prompts in {inputs.prompts}: put each to the model as it is, keep id and answer."
         return Reply([said], statement=said, own={"prompts": number, "file": str(inputs.prompts)})
-    if companions.out is None:
+    if inputs.out is None:
         raise ExpressionError("a test writes its result to a folder: name it with --out.")
-    beside = shared(ModelsBeside, companions)
+    beside = shared(ModelsBeside, inputs)
     if inputs.commitment is None:
         raise TextsError(say("marks.refused.no_commitment"))
     check_writable(beside.out, VERDICTS.of("marks" if inputs.answers is None else "triggers"))
@@ -195,7 +193,7 @@ def check(
         raise ModelError(say("marks.refused.no_model"))
     if settings.score or beside.reference_model:
         settings.plan(reference=beside.reference_model is not None)
-    seal = marking.read_seal(sealed, inputs.commitment)
+    seal = marks.read_seal(sealed, inputs.commitment)
     notes = checking.check_published(seal, open_corpus(inputs.texts)) if inputs.texts else ()
     told: dict[str, Any] = {"statements": beside.statements, "notes": notes}
     if inputs.answers is not None:

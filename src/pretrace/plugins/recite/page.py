@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pretrace.plugins.recite.recite import MOST_TRIES
+from pretrace.plugins.recite import MOST_TRIES
 from pretrace.registry import test_pages
 from pretrace.report.frame import mapping, section
 from pretrace.report.verdict import TestPage, when
@@ -17,7 +17,7 @@ _SHOWN = (("texts", "The texts", 6), ("controls", "The control documents", 3))
 
 
 @section("What the model prints", "recited", "recited.html", package=__package__)
-def show_recitations(verdict: Verdict) -> dict[str, Any]:
+def _show_recitations(verdict: Verdict) -> dict[str, Any]:
     """Show beginning, text and what was printed of it side by side, common runs marked."""
     columns = verdict.table("windows").columns
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -46,4 +46,4 @@ def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
 class RecitePage(TestPage):
     """The windows, and what was printed of them."""
 
-    sections = (show_recitations,)
+    sections = (_show_recitations,)

@@ -20,8 +20,8 @@ from typing import Literal
 
 import psutil
 
-from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save
+from pretrace.plugins.serve import RequestError, Workspace, fresh, save
+from pretrace.plugins.serve.command import ServeSettings
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
@@ -85,22 +85,20 @@ class State:
 
 
 class Jobs:
-    """The jobs of a workspace; `settings` say what a command may know of this process's environment."""
+    """The jobs of a workspace; `settings` say what a command may know of this process's environment, and what all that
+    is served takes in and runs at most."""
 
-    def __init__(
-        self, workspace: Workspace, settings: ServeSettings | None = None, limits: Limits | None = None
-    ) -> None:
-        self.workspace = workspace
-        self.settings, self.limits = settings or ServeSettings(), limits or Limits()
+    def __init__(self, workspace: Workspace, settings: ServeSettings | None = None) -> None:
+        self.workspace, self.settings = workspace, settings or ServeSettings()
         self._children: dict[int, subprocess.Popen[bytes]] = {}
         self._lock = threading.RLock()
 
     def check_room(self, number: int = 1) -> None:
         """RequestError where so many jobs more cannot wait: too many wait already, or the workspace is full."""
         waiting = sum(state.name == "waiting" for _, state in self.states())
-        if waiting + number > self.limits.waiting:
-            raise RequestError(say("serve.refused.waiting", waiting=waiting, most=self.limits.waiting), 429)
-        self.workspace.left(self.settings.most_kept * 1_000_000)
+        if waiting + number > (most := self.settings.most_waiting):
+            raise RequestError(say("serve.refused.waiting", waiting=waiting, most=most), 429)
+        self.workspace.left(self.settings.most_kept)
 
     def add(
         self, title: str, command: tuple[str, ...], out: str, *, texts: str = "", case: str = ""
@@ -110,28 +108,20 @@ class Jobs:
         made = WebJob(fresh(command[0]), title, command, out, now, here, texts=texts, case=case)
         with self._lock:
             self.check_room()
-            self.workspace.check_room("jobs", self.limits.kept)
-            place = self.workspace.room("jobs") / made.id
+            self.workspace.check_room("jobs", self.settings.most_records)
+            place = self._place(made)
             place.mkdir()
             save(place / "job.json", made)
         self.tick()
-        return self.get(made.id)
-
-    def get(self, name: str) -> WebJob:
-        """The job of that id; RequestError (404) where there is none."""
-        return self.workspace.record(WebJob, "jobs", name)
-
-    def all(self) -> list[WebJob]:
-        """All jobs, the latest first."""
-        return self.workspace.records(WebJob, "jobs")
+        return self.workspace.record(WebJob, made.id)
 
     def states(self) -> list[tuple[WebJob, State]]:
         """All jobs with how they are doing, the latest first."""
-        return [(job, self.state(job)) for job in self.all()]
+        return [(job, self.state(job)) for job in self.workspace.records(WebJob)]
 
     def models(self) -> list[str]:
         """Models that were named before, the latest first."""
-        words = (word.partition("--model=") for job in self.all() for word in job.command)
+        words = (word.partition("--model=") for job in self.workspace.records(WebJob) for word in job.command)
         return [*dict.fromkeys(model for before, sign, model in words if sign and not before)][:_MODELS_SHOWN]
 
     def state(self, job: WebJob) -> State:
@@ -166,14 +156,14 @@ class Jobs:
     def stop(self, job: WebJob) -> None:
         """Ask the command to stop, as Ctrl-C does; what it has read is kept."""
         with self._lock:
-            job = self.get(job.id)
+            job = self.workspace.record(WebJob, job.id)
             self._keep(replace(job, stopped=job.stopped or time.time()))
             self._signal(job, signal.SIGINT)
 
     def resume(self, job: WebJob) -> None:
         """Let a job that is over take its turn again."""
         with self._lock:
-            job = self.get(job.id)
+            job = self.workspace.record(WebJob, job.id)
             if not self.state(job).over:
                 return
             self.check_room()
@@ -184,12 +174,12 @@ class Jobs:
     def tick(self) -> None:
         """Start the job whose turn it is, and end those that were asked to stop and do not, or take too much."""
         with self._lock:
-            free, states = self.limits.running, self.states()
+            free, states = self.settings.most_running, self.states()
             for job, state in states:
                 free -= state.name in ("running", "stopping")
                 if state.name == "running":
                     self._end_excess(job)
-                if state.name == "stopping" and time.time() - job.stopped > self.limits.stop_seconds:
+                if state.name == "stopping" and time.time() - job.stopped > self.settings.stop_seconds:
                     self._signal(job, signal.SIGKILL)
             waiting = [job for job, state in reversed(states) if state.name == "waiting"]
             for job in waiting[: max(0, free)]:
@@ -238,7 +228,7 @@ class Jobs:
         for one in processes:
             with suppress(psutil.Error):
                 one.kill()
-        psutil.wait_procs(processes, self.limits.stop_seconds)
+        psutil.wait_procs(processes, self.settings.stop_seconds)
         self._fail(job, said)
 
     def _fail(self, job: WebJob, said: str) -> None:
@@ -257,7 +247,7 @@ class Jobs:
                 process.send_signal(number)
 
     def _place(self, job: WebJob) -> Path:
-        return self.workspace.room("jobs") / job.id
+        return self.workspace.folder / "jobs" / job.id
 
     def _keep(self, job: WebJob) -> None:
         save(self._place(job) / "job.json", job)

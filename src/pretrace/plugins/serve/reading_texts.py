@@ -13,10 +13,10 @@ from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse
 
 from pretrace.errors import OutputError
+from pretrace.plugins.serve import RequestError, fresh, save, slug
 from pretrace.plugins.serve.jobs import Jobs, State, WebJob
-from pretrace.plugins.serve.pages import CurrentPage, PageContext, Posted, files_in, go, line
-from pretrace.plugins.serve.uploads import Upload, text_in, texts_of, upload_of, uploads
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
+from pretrace.plugins.serve.pages import CurrentJobs, Posted, files_in, find_model, go, line, page
+from pretrace.plugins.serve.uploads import Upload, text_in, texts_of
 from pretrace.report.figures import distribution, to_svg
 from pretrace.report.run import tokens
 from pretrace.results.atomic import atomic_text
@@ -50,42 +50,42 @@ class Look:
 
 
 @router.get("/text", response_class=HTMLResponse)
-def form(desk: CurrentPage, known: str = "") -> HTMLResponse:
+def form(jobs: CurrentJobs, known: str = "") -> HTMLResponse:
     """The form, and texts that were looked at before."""
-    earlier, offered = looks(desk.workspace)[:_SHOWN], uploads(desk.workspace)
-    return desk.page("text.html", here="text", earlier=earlier, uploads=offered, scores=_SCORES, known=known)
+    earlier, offered = jobs.workspace.records(Look)[:_SHOWN], jobs.workspace.records(Upload)
+    return page(jobs, "text.html", here="text", earlier=earlier, uploads=offered, scores=_SCORES, known=known)
 
 
 @router.post("/text")
-def begin(desk: CurrentPage, form: Posted) -> RedirectResponse:
+def begin(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
     """Start to look at a text: its jobs wait for their turn."""
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     for file in files_in(form, "file")[:1]:
-        text = text_in(desk.workspace, file.filename or "The file", file.file, desk.limits)
+        text = text_in(jobs.workspace, file.filename or "The file", file.file, jobs.settings)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
-    workspace, limits = desk.workspace, desk.limits
+    workspace, settings = jobs.workspace, jobs.settings
     if not text.strip():
         raise RequestError("There is no text: paste one, or choose a file that holds one.", 422)
-    if len(text) > limits.text_characters:
-        said = say("serve.refused.text_characters", number=len(text), most=limits.text_characters)
+    if len(text) > settings.text_characters:
+        said = say("serve.refused.text_characters", number=len(text), most=settings.text_characters)
         raise RequestError(said, 413)
     if not model:
         raise RequestError(say("serve.refused.no_model"), 422, field="model")
-    upload = upload_of(workspace, known) if known else None
+    upload = workspace.record(Upload, known) if known else None
     if upload:
         texts_of(workspace, known)  # that they can be used
-    desk.jobs.check_room(2 if upload else 1)
-    workspace.check_room("looks", limits.kept)
-    workspace.check_room("jobs", limits.kept - bool(upload))
-    desk.find_model("Model", model)
+    jobs.check_room(2 if upload else 1)
+    workspace.check_room("looks", settings.most_records)
+    workspace.check_room("jobs", settings.most_records - bool(upload))
+    find_model(settings, "Model", model)
     made, title = fresh("text"), " ".join(text.split())[:_TITLE]
-    folder, out = workspace.room("looks") / made, f"looks/{made}/run"
+    folder, out = workspace.folder / "looks" / made, f"looks/{made}/run"
     folder.mkdir()
     atomic_text(folder / "text.jsonl", json.dumps({"id": "the text", "text": text}) + "\n")
     options = (f"--model={model}", f"--scores={scores}")
     command = ("score", str(folder / "text.jsonl"), f"--out={workspace.folder / out}", *options)
-    job = desk.jobs.add(f"Look at “{title}”", command, out)
-    beside = (upload.id, upload.name, _known(desk.jobs, upload, options).id) if upload else ()
+    job = jobs.add(f"Look at “{title}”", command, out)
+    beside = (upload.id, upload.name, _known(jobs, upload, options).id) if upload else ()
     save(folder / "look.json", Look(made, title, len(text), model, scores, time.time(), job.id, *beside))
     return go(f"/text/{made}")
 
@@ -108,22 +108,18 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> WebJob:
     return jobs.add(f"Known non-members: {upload.name}", command, out, texts=upload.id)
 
 
-def looks(workspace: Workspace) -> list[Look]:
-    """All texts that were looked at, the latest first."""
-    return workspace.records(Look, "looks")
-
-
 @router.get("/text/{name}", response_class=HTMLResponse)
 @router.get("/text/{name}/{part}", response_class=HTMLResponse)
-def one(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+def one(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
     """What was found in a text, as far as it is known now; its `part` has no frame and is put in its place."""
-    look = desk.workspace.record(Look, "looks", name)
-    job, state, run, problem = _scored(desk, look.job)
-    known_job, known_state, known, known_problem = _scored(desk, look.known_job)
+    look = jobs.workspace.record(Look, name)
+    job, state, run, problem = _scored(jobs, look.job)
+    known_job, known_state, known, known_problem = _scored(jobs, look.known_job)
     # without the rank of a text among others, of which there are none
     heat = [replace(one, note=one.note.partition("; ")[2]) for one in run.heat] if run else []
     section = tokens(replace(run, heat=tuple(heat))) if run else None
-    return desk.page(
+    return page(
+        jobs,
         "look_part.html" if part else "look.html",
         here="" if part else "text",
         look=look,
@@ -139,14 +135,14 @@ def one(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLRes
     )
 
 
-def _scored(desk: PageContext, name: str) -> tuple[WebJob | None, State, Run | None, str]:
+def _scored(jobs: Jobs, name: str) -> tuple[WebJob | None, State, Run | None, str]:
     """A job, how it is doing, its run where it is over, and what is wrong with that."""
     if not name:
         return None, State("done"), None, ""
     try:
-        job = desk.jobs.get(name)
-        state = desk.jobs.state(job)
-        return job, state, load_run(desk.workspace.within(job.out)) if state.result else None, ""
+        job = jobs.workspace.record(WebJob, name)
+        state = jobs.state(job)
+        return job, state, load_run(jobs.workspace.within(job.out)) if state.result else None, ""
     except RequestError:
         return None, State("stopped", said="It was deleted from the workspace."), None, ""
     except OutputError as error:

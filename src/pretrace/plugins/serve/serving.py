@@ -1,7 +1,7 @@
 """The application and its server: one process a workspace, on one port, until it is stopped.
 
 A page of another site can make the browser of a visitor send requests here. Such a request carries another Host (DNS
-rebinding), which starlette refuses, or another Origin (forgery), which `guard` refuses before anything is read.
+rebinding), which starlette refuses, or another Origin (forgery), which `_guard` refuses before anything is read.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import errno
 import hashlib
 import hmac
 import os
+import shutil
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -32,24 +33,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.routing import Route
 
 from pretrace.errors import ExpressionError, OutputError, PretraceError
-from pretrace.plugins.serve import reading_texts, results, testing_collections
-from pretrace.plugins.serve.jobs import AHEAD, Jobs, running
-from pretrace.plugins.serve.pages import (
-    ENTERED,
-    LOGIN,
-    CurrentPage,
-    PageContext,
-    Posted,
-    desk_of,
-    go,
-    line,
-    posted,
-    rendered,
-)
-from pretrace.plugins.serve.reading_texts import looks
-from pretrace.plugins.serve.settings import Limits, ServeSettings
-from pretrace.plugins.serve.uploads import TAKEN, sweep
-from pretrace.plugins.serve.workspace import RequestError, Workspace
+from pretrace.plugins.serve import RequestError, Workspace, reading_texts, results, testing_collections
+from pretrace.plugins.serve.command import ServeSettings
+from pretrace.plugins.serve.jobs import AHEAD, Jobs, WebJob, running
+from pretrace.plugins.serve.pages import CurrentJobs, Posted, go, jobs_of, line, page, posted, rendered
+from pretrace.plugins.serve.reading_texts import Look
+from pretrace.plugins.serve.uploads import TAKEN
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.output_checks import json_object
 from pretrace.results.serialization import to_json
@@ -57,73 +46,78 @@ from pretrace.results.wording import say
 
 router = APIRouter()
 _LATEST = 5
+_LOGIN = "/login"
+_ENTERED = "entered"
+"""What the session of a visitor holds who gave the token."""
 
 
 @router.get("/", response_class=HTMLResponse)
-def home(desk: CurrentPage) -> HTMLResponse:
+def home(jobs: CurrentJobs) -> HTMLResponse:
     """What can be done here, what is going on, and what was found last."""
-    return desk.page(
+    return page(
+        jobs,
         "home.html",
         here="home",
-        jobs=[(job, state) for job, state in desk.jobs.states() if not state.over][:_LATEST],
-        latest=results.entries(desk.workspace)[:_LATEST],
+        jobs=[(job, state) for job, state in jobs.states() if not state.over][:_LATEST],
+        latest=results.entries(jobs.workspace)[:_LATEST],
         taken=TAKEN,
     )
 
 
 @router.get("/jobs", response_class=HTMLResponse)
-def jobs(desk: CurrentPage) -> HTMLResponse:
+def all_jobs(jobs: CurrentJobs) -> HTMLResponse:
     """All jobs."""
-    return desk.page("jobs.html", here="jobs", jobs=desk.jobs.states())
+    return page(jobs, "jobs.html", here="jobs", jobs=jobs.states())
 
 
 @router.get("/jobs/{name}", response_class=HTMLResponse)
 @router.get("/jobs/{name}/{part}", response_class=HTMLResponse)
-def job(desk: CurrentPage, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+def job(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
     """One job with its progress; its `part` is put in the place of the progress of an open page."""
-    found = desk.jobs.get(name)
-    return desk.page(
+    found = jobs.workspace.record(WebJob, name)
+    return page(
+        jobs,
         "job_part.html" if part else "job.html",
         here="jobs",
         job=found,
-        state=desk.jobs.state(found),
-        log=desk.jobs.log(found),
-        looked=next((one for one in looks(desk.workspace) if one.job == name), None),
+        state=jobs.state(found),
+        log=jobs.log(found),
+        looked=next((one for one in jobs.workspace.records(Look) if one.job == name), None),
     )
 
 
 @router.post("/jobs/{name}/{what}")
 def change(
-    desk: CurrentPage, name: str, what: Literal["stop", "resume", "begin"], form: Posted
+    jobs: CurrentJobs, name: str, what: Literal["stop", "resume", "begin"], form: Posted
 ) -> RedirectResponse:
     """Ask a job to stop, let it go on, or start what it only planned."""
-    found = desk.jobs.get(name)
+    found = jobs.workspace.record(WebJob, name)
     if what == "stop":
-        desk.jobs.stop(found)
+        jobs.stop(found)
     elif what == "resume":
-        desk.jobs.resume(found)
+        jobs.resume(found)
     elif found.plans:
         command = tuple(part for part in found.command if part not in AHEAD)
         title = found.title.removeprefix("Plan of ")
-        found = desk.jobs.add(title, command, found.out, texts=found.texts, case=found.case)
+        found = jobs.add(title, command, found.out, texts=found.texts, case=found.case)
     else:
         raise RequestError("This job was no plan: it cannot be started in this way.", 409)
     return go(f"/jobs/{found.id}")
 
 
-@router.get(LOGIN, response_class=HTMLResponse)
-def login(desk: CurrentPage) -> HTMLResponse:
+@router.get(_LOGIN, response_class=HTMLResponse)
+def login(jobs: CurrentJobs) -> HTMLResponse:
     """The form for the token."""
-    return desk.page("login.html")
+    return page(jobs, "login.html")
 
 
-async def enter(request: Request) -> Response:
+async def _enter(request: Request) -> Response:
     """Let a visitor in who gives the token."""
-    desk = desk_of(request)
-    if not desk.settings.is_token(line(await posted(request), "token")):
+    jobs = jobs_of(request)
+    if not jobs.settings.is_token(line(await posted(request), "token")):
         said = "That is not the token: it was set where pretrace serve was started."
-        return desk.page("login.html", 403, problem=said)
-    request.session[ENTERED] = True
+        return page(jobs, "login.html", 403, problem=said)
+    request.session[_ENTERED] = True
     return go("/")
 
 
@@ -143,7 +137,7 @@ _POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 """The content security policy of a page: nothing from elsewhere, no script or style within it."""
-_OPEN = (LOGIN, *(f"/static/{name}" for name in ("report.css", "page.css", "page.js")))
+_OPEN = (_LOGIN, *(f"/static/{name}" for name in ("report.css", "page.css", "page.js")))
 _HEADERS = {
     "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -153,7 +147,7 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
-EVERY = 0.5
+_EVERY = 0.5
 """Seconds between two looks at whose turn it is."""
 _SAID = {
     404: "There is no such page here.",
@@ -163,7 +157,7 @@ _SAID = {
 _HOST, _NAMES = "127.0.0.1", ("127.0.0.1", "localhost")
 
 
-async def guard(request: Request, call_next: RequestResponseEndpoint) -> Response:
+async def _guard(request: Request, call_next: RequestResponseEndpoint) -> Response:
     """Answer requests of the site's own pages, by visitors with the token; no answer may do more than it needs."""
     answer = _turned_away(request) or await call_next(request)
     for name, value in _HEADERS.items():
@@ -179,12 +173,12 @@ def _turned_away(request: Request) -> Response | None:
     if foreign and request.method not in ("GET", "HEAD"):  # whose answers browsers keep from other sites
         said = "This request comes from another page: send it from this one."
         return HTMLResponse(rendered("refused.html", {"sentence": said}), 403)
-    settings, path, token = desk_of(request).settings, request.url.path, request.query_params.get("token", "")
-    entered = not settings.token or ENTERED in request.session
+    settings, path, token = jobs_of(request).settings, request.url.path, request.query_params.get("token", "")
+    entered = not settings.token or _ENTERED in request.session
     if settings.token and request.method == "GET" and token and (entered or settings.is_token(token)):
-        request.session[ENTERED] = True
+        request.session[_ENTERED] = True
         return _go(path)  # out of the address bar
-    return None if entered or path in _OPEN else _go(LOGIN)
+    return None if entered or path in _OPEN else _go(_LOGIN)
 
 
 def _go(path: str) -> Response:
@@ -192,27 +186,31 @@ def _go(path: str) -> Response:
     return RedirectResponse(f"/{path.lstrip('/')}", 303)
 
 
-def application(settings: ServeSettings, *, port: int | None = None, limits: Limits = Limits()) -> FastAPI:  # noqa: B008
+def application(settings: ServeSettings, *, port: int | None = None) -> FastAPI:
     """The site of a workspace; OutputError where the workspace cannot be used. `port` is the one that is really bound:
     cookies do not tell ports apart."""
     workspace = Workspace.at(settings.workspace)
-    sweep(workspace)
-    desk = PageContext(workspace, Jobs(workspace, settings, limits), settings, limits)
+    for place in (
+        workspace.folder / "incoming"
+    ).iterdir():  # what a server that was killed had not yet taken in
+        shutil.rmtree(place, ignore_errors=True)
     # A session ends with the browser, with another token, and with the secret of the workspace.
-    key = hmac.new(workspace.secret, settings.token.encode(), hashlib.sha256).hexdigest()
+    key = hmac.new(
+        (workspace.folder / "secret").read_bytes(), settings.token.encode(), hashlib.sha256
+    ).hexdigest()
     cookie = f"pretrace_{settings.port if port is None else port}"
     middleware = [
         Middleware(TrustedHostMiddleware, allowed_hosts=[*_NAMES, *settings.proxy_name], www_redirect=False),
         Middleware(SessionMiddleware, key, cookie, max_age=None, same_site="strict"),
-        Middleware(BaseHTTPMiddleware, dispatch=guard),
+        Middleware(BaseHTTPMiddleware, dispatch=_guard),
         Middleware(RequestBodyLimitMiddleware, settings.most_bytes),
     ]
     app = FastAPI(
         docs_url=None, redoc_url=None, openapi_url=None, lifespan=_looked_after, middleware=middleware
     )
-    app.state.desk = desk
-    login = [Middleware(RequestBodyLimitMiddleware, limits.login_bytes)]
-    app.router.routes.append(Route(LOGIN, enter, methods=["POST"], middleware=login))
+    app.state.jobs = Jobs(workspace, settings)
+    login = [Middleware(RequestBodyLimitMiddleware, settings.login_bytes)]
+    app.router.routes.append(Route(_LOGIN, _enter, methods=["POST"], middleware=login))
     for pages in (router, reading_texts.router, results.router, testing_collections.router):
         app.include_router(pages)
     for kind in (PretraceError, HTTPException, RequestValidationError):
@@ -223,13 +221,13 @@ def application(settings: ServeSettings, *, port: int | None = None, limits: Lim
 @asynccontextmanager
 async def _looked_after(app: FastAPI) -> AsyncIterator[None]:
     """While the server runs, jobs take their turns, those of an earlier server as well."""
-    jobs: Jobs = app.state.desk.jobs
+    jobs: Jobs = app.state.jobs
 
     async def look() -> None:
         while True:
             with suppress(OSError, PretraceError):  # a full disk, say: it may have room again
                 await asyncio.to_thread(jobs.tick)
-            await asyncio.sleep(EVERY)
+            await asyncio.sleep(_EVERY)
 
     task = asyncio.create_task(look())
     yield
@@ -245,7 +243,7 @@ async def _refused(request: Request, error: Exception) -> HTMLResponse:
     elif isinstance(error, HTTPException):
         status = 413 if "maximum size" in error.detail else error.status_code
         sentence = _SAID.get(status, f"{error.detail.rstrip('.')}: go back and try again.")
-    return desk_of(request).page("problem.html", status, sentence=sentence, field=field)
+    return page(jobs_of(request), "problem.html", status, sentence=sentence, field=field)
 
 
 def serve(settings: ServeSettings, *, ready: Callable[[str], object] = print) -> None:
@@ -254,7 +252,7 @@ def serve(settings: ServeSettings, *, ready: Callable[[str], object] = print) ->
     _claim(workspace)
     listener = _bound(settings)
     port = int(listener.getsockname()[1])
-    config = configuration(application(settings, port=port), Limits())
+    config = _configuration(application(settings, port=port), settings)
     try:
         ready(f"http://{_HOST}:{port}/")
         uvicorn.Server(config).run(sockets=[listener])
@@ -262,15 +260,15 @@ def serve(settings: ServeSettings, *, ready: Callable[[str], object] = print) ->
         (workspace.folder / "server.json").unlink(missing_ok=True)
 
 
-def configuration(app: FastAPI, limits: Limits) -> uvicorn.Config:
+def _configuration(app: FastAPI, settings: ServeSettings) -> uvicorn.Config:
     """How uvicorn serves the site."""
     return uvicorn.Config(
         app,
         http="h11",
         ws="none",
         loop="asyncio",
-        limit_concurrency=limits.connections,
-        h11_max_incomplete_event_size=limits.head_bytes,
+        limit_concurrency=settings.most_connections,
+        h11_max_incomplete_event_size=settings.head_bytes,
         log_level="warning",
         server_header=False,
         proxy_headers=False,

@@ -10,7 +10,6 @@ from __future__ import annotations
 import shutil
 import stat
 import statistics
-import sys
 import tempfile
 import time
 import zipfile
@@ -31,31 +30,30 @@ from pretrace.corpora.packing import ending_of as reader_of
 from pretrace.corpora.packing import open_unpacked as unpacked_file
 from pretrace.corpora.reading import TextReading
 from pretrace.errors import PretraceError, TextsError
-from pretrace.plugins.serve.settings import Limits
-from pretrace.plugins.serve.workspace import RequestError, Workspace, fresh, save, slug
+from pretrace.plugins.serve import RequestError, Workspace, fresh, save, slug
+from pretrace.plugins.serve.command import ServeSettings
 from pretrace.results.atomic import explained
 from pretrace.results.wording import say
 from pretrace.types import Situation
 from pretrace.verdicts.advise import Names, look
 
 TAKEN = say("serve.taken")
-OF_A_FOLDER = (".txt", *DOCUMENTS)
+_OF_A_FOLDER = (".txt", *DOCUMENTS)
 """Files that are one text each in a folder or a zip."""
 _BINARY = (".parquet", ".arrow", ".docx", ".pdf", ".epub")
 """No plain text: their readers say what is wrong with one."""
 _PIECE = 1 << 20
 _LONGEST_NAME = 200
 _LONGEST_SENTENCE = 600
-_LIMITS = Limits()
 
 
-FIRST = 3
+_FIRST = 3
 """Texts of which the beginning is shown."""
 _FIRST_READ, _FIRST_SHOWN = 2_000, 300
 
 
 @dataclass(frozen=True, slots=True)
-class UploadFacts:
+class _UploadFacts:
     """What was seen in an upload. Lengths are in characters; `first` are the beginnings of the first texts. `problem`
     says why nothing else could be seen, `columns` then what there is to choose from. `other_labels`: a column called
     label says something else than membership, and must be left out. `guessed`: nobody named the column of the text."""
@@ -94,29 +92,28 @@ class Upload:
     at: float
     files: int
     left_out: int
-    facts: UploadFacts
+    facts: _UploadFacts
 
 
 def take(
     workspace: Workspace,
     files: Sequence[tuple[str, BinaryIO]],
-    limits: Limits = _LIMITS,
-    most: int = sys.maxsize,
+    settings: ServeSettings,
 ) -> Upload:
     """The upload of what was sent at once, by its names: one file, what a .zip holds, or the texts of a folder. It is
-    kept with what was seen in it, up to `most` bytes of workspace; RequestError, and nothing is kept."""
-    workspace.check_room("texts", limits.kept)
-    room = workspace.left(most)
+    kept with what was seen in it; RequestError, and nothing is kept."""
+    workspace.check_room("texts", settings.most_records)
+    room = workspace.left(settings.most_kept)
     paths = [PurePosixPath(name.replace("\\", "/")) for name, _ in files]
     alone = len(files) == 1 and len(paths[0].parts) < 2
-    ending = ending_of(paths[0].name) if alone else ""
+    ending = _ending_of(paths[0].name) if alone else ""
     several = len({path.parts[0] for path in paths}) > 1
     name = (
         paths[0].name if alone else f"{paths[0]} and {len(paths) - 1} more" if several else paths[0].parts[0]
     )
     name = f"{name.strip().removesuffix(ending)[:_LONGEST_NAME]}{ending}"
     called = slug(name.removesuffix(ending)) + ending * (ending.lower() != ".zip")
-    folder = workspace.room("incoming") / fresh(called)
+    folder = workspace.folder / "incoming" / fresh(called)
     place = folder / called
     with explained(folder):
         folder.mkdir()
@@ -124,15 +121,15 @@ def take(
             with _readable(place, name):
                 if not alone:
                     opened = {str(path): file for path, (_, file) in zip(paths, files, strict=True)}
-                    counted = _placed([*map(str, paths)], opened.__getitem__, place, name, limits, room)
+                    counted = _placed([*map(str, paths)], opened.__getitem__, place, name, settings, room)
                 elif ending.lower() == ".zip":
-                    counted = _unpacked(files[0][1], place, name, limits, room)
+                    counted = _unpacked(files[0][1], place, name, settings, room)
                 else:
                     counted = _copied(files[0][1], place, name, room), 1, 0
                     if not counted[0]:
                         raise RequestError(f"{name} is empty: choose a file that holds texts.")
-                    check(place, name, min(limits.expanded, room))
-                facts = look_into(place, name, "", limits)
+                    _check(place, name, min(settings.expanded, room))
+                facts = _look_into(place, name, "", settings)
             where = f"texts/{folder.name}"
             upload = Upload(
                 folder.name, name, f"{where}/{called}", counted[0], time.time(), *counted[1:], facts
@@ -162,14 +159,14 @@ def _readable(path: Path, name: str) -> Iterator[None]:
         raise RequestError(said, 422) from error
 
 
-def text_in(workspace: Workspace, name: str, stream: BinaryIO, limits: Limits) -> str:
+def text_in(workspace: Workspace, name: str, stream: BinaryIO, settings: ServeSettings) -> str:
     """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
     name = name[-_LONGEST_NAME:]
-    with tempfile.TemporaryDirectory(dir=workspace.room("incoming")) as folder:
+    with tempfile.TemporaryDirectory(dir=workspace.folder / "incoming") as folder:
         file = Path(folder, "document")
         with explained(file), _readable(file, name):
-            _copied(stream, file, name, limits.expanded)
-            check(file, name, limits.expanded)
+            _copied(stream, file, name, settings.expanded)
+            _check(file, name, settings.expanded)
             reading = TextReading(USUAL, name)
             kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
             return next(reading.stream(file_rows(file, reading, kind))).text
@@ -183,36 +180,20 @@ def remove(folder: Path) -> None:
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def sweep(workspace: Workspace) -> None:
-    """Delete what a server that was killed had not yet taken in."""
-    for place in workspace.room("incoming").iterdir():
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def uploads(workspace: Workspace) -> list[Upload]:
-    """All uploads, the latest first."""
-    return workspace.records(Upload, "texts")
-
-
-def upload_of(workspace: Workspace, name: str) -> Upload:
-    """The upload of that id; RequestError (404) where there is none."""
-    return workspace.record(Upload, "texts", name)
-
-
 def texts_of(workspace: Workspace, name: str) -> str:
     """The path of the texts of the upload of that id, for a command; RequestError where they could not be read."""
-    one = upload_of(workspace, name)
+    one = workspace.record(Upload, name)
     if one.facts.problem:
         raise RequestError(f"{one.name} cannot be used: {one.facts.problem}", 422)
     return str(workspace.within(one.path))
 
 
-def look_again(workspace: Workspace, upload: Upload, text_column: str, limits: Limits) -> None:
+def look_again(workspace: Workspace, upload: Upload, text_column: str, settings: ServeSettings) -> None:
     """Look into an upload again, at another column, and keep what was seen; RequestError, and nothing changes."""
     path = workspace.within(upload.path)
     with _readable(path, upload.name):
-        found = look_into(path, upload.name, text_column, limits)
-    save(workspace.room("texts") / upload.id / "upload.json", replace(upload, facts=found))
+        found = _look_into(path, upload.name, text_column, settings)
+    save(workspace.folder / "texts" / upload.id / "upload.json", replace(upload, facts=found))
 
 
 def _copied(stream: IO[bytes], place: Path, name: str, most: int, size: int = 0) -> int:
@@ -229,7 +210,7 @@ def _copied(stream: IO[bytes], place: Path, name: str, most: int, size: int = 0)
 # What lies in an upload: checked against what its name says, unpacked where it is a zip.
 
 
-def ending_of(name: str) -> str:
+def _ending_of(name: str) -> str:
     """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
     plain = without_packing(name)
     if name.lower().endswith(".zip"):
@@ -241,7 +222,7 @@ def ending_of(name: str) -> str:
     )
 
 
-def check(place: Path, name: str, most: int) -> None:
+def _check(place: Path, name: str, most: int) -> None:
     """RequestError where a file that should be plain text is none, or a packed one has more than `most` bytes."""
     with unpacked_file(place) as file:
         head = file.peek(HEAD)[:HEAD]
@@ -258,7 +239,9 @@ def _check_size(size: int, name: str, most: int) -> None:
         raise RequestError(f"{name} unpacks to more than {most // 1_000_000:,} MB: upload a part of it.", 413)
 
 
-def _unpacked(stream: BinaryIO, place: Path, name: str, limits: Limits, most: int) -> tuple[int, int, int]:
+def _unpacked(
+    stream: BinaryIO, place: Path, name: str, settings: ServeSettings, most: int
+) -> tuple[int, int, int]:
     """Unpack a zip as `_placed` does; RequestError for a link in it."""
     with zipfile.ZipFile(stream) as packed:
         entries = [one for one in packed.infolist() if not one.is_dir()]
@@ -269,7 +252,7 @@ def _unpacked(stream: BinaryIO, place: Path, name: str, limits: Limits, most: in
                 )
                 raise RequestError(said)
         names = [one.filename for one in entries]
-        return _placed(names, packed.open, place, name, limits, min(limits.expanded, most))
+        return _placed(names, packed.open, place, name, settings, min(settings.expanded, most))
 
 
 def _placed(
@@ -277,22 +260,22 @@ def _placed(
     opened: Callable[[str], IO[bytes]],
     folder: Path,
     whole: str,
-    limits: Limits,
+    settings: ServeSettings,
     most: int,
 ) -> tuple[int, int, int]:
     """Copy the texts among the files of a zip, or of a folder that a visitor calls `whole`, into `folder`: their bytes,
     their number, and that of the other files. RequestError for none, too many, or a name that leaves the folder."""
     kept = [name for name in names if not _is_litter(name)]
-    parts = {name: _parts(name, whole, limits) for name in kept}
+    parts = {name: _parts(name, whole, settings) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
-    documents = [name for name in within if reader_of(name) in OF_A_FOLDER]
+    documents = [name for name in within if reader_of(name) in _OF_A_FOLDER]
     tables = [name for name in within if reader_of(name) in TABLES]
     if tables and all(is_about("/".join(within[name])) for name in documents):
         documents = []  # what tells of the tables is no text beside them
     texts, size = {name: folder.joinpath(*within[name]) for name in documents or tables}, 0
     if not texts:
-        endings = ", ".join((*OF_A_FOLDER, *TABLES))
+        endings = ", ".join((*_OF_A_FOLDER, *TABLES))
         raise RequestError(f"{whole} holds no texts: put files that end in {endings} into it.")
     found = {str(place).lower() for place in texts.values()}
     folders = {str(up).lower() for one in texts.values() for up in one.parents if up.is_relative_to(folder)}
@@ -300,8 +283,8 @@ def _placed(
         raise RequestError(
             f"{whole} holds files, or a file and a folder, of the same name: rename one of them."
         )
-    if (number := len(found | folders) - 1) > limits.entries:
-        numbers = {"most": number, "entries": limits.entries}
+    if (number := len(found | folders) - 1) > settings.most_entries:
+        numbers = {"most": number, "entries": settings.most_entries}
         raise RequestError(say("serve.refused.entries", whole=whole, **numbers))
     for name, place in texts.items():
         with opened(name) as source:
@@ -315,22 +298,24 @@ def _is_litter(name: str) -> bool:
     return "__MACOSX" in path.parts or path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def _parts(name: str, whole: str, limits: Limits) -> tuple[str, ...]:
+def _parts(name: str, whole: str, settings: ServeSettings) -> tuple[str, ...]:
     """The parts of the path of a file; RequestError for one that is too deep, or would leave its folder."""
     shown = f"{whole}: {name[:100]}"
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in name:
         raise RequestError(say("serve.refused.outside", shown=shown))
-    if len(parts) - 1 > limits.depth:
-        raise RequestError(say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=limits.depth))
+    if len(parts) - 1 > settings.most_depth:
+        raise RequestError(
+            say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=settings.most_depth)
+        )
     return parts
 
 
-def look_into(path: Path, name: str, text_column: str, limits: Limits) -> UploadFacts:
+def _look_into(path: Path, name: str, text_column: str, settings: ServeSettings) -> _UploadFacts:
     """What is seen in a file or folder that a visitor calls `name`. A table without a text has a `problem`: choose a
     column. TextsError where nothing can be read, RequestError beyond the limits; other errors of a reader pass."""
     place = str(path)
-    columns = _columns(path, limits)
+    columns = _columns(path, settings)
     chosen, guessed = choose_text(place, Columns(text=text_column or None))
     try:
         seen = look(place, chosen)
@@ -338,11 +323,11 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         if not {*columns} - {"text", "input", chosen.text}:  # no other column could be chosen
             raise
         problem = str(error).replace(place, name)
-        return UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
+        return _UploadFacts(text_column=chosen.text or "", columns=columns, problem=problem)
     corpus = seen.corpus
     texts = [text.text for text in corpus.texts]
     lengths = [len(text) for text in texts]
-    return UploadFacts(
+    return _UploadFacts(
         text_column=chosen.text or "",
         texts=len(texts),
         documents=seen.situation.documents,
@@ -358,13 +343,13 @@ def look_into(path: Path, name: str, text_column: str, limits: Limits) -> Upload
         notes=tuple(note.replace(place, name) for note in corpus.notes),
         situation=seen.situation,
         names=seen.names,
-        first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:FIRST]),
+        first=tuple(" ".join(text[:_FIRST_READ].split())[:_FIRST_SHOWN] for text in texts[:_FIRST]),
         other_labels=seen.columns.label == "",
         guessed=bool(guessed),
     )
 
 
-def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
+def _columns(path: Path, settings: ServeSettings) -> tuple[str, ...]:
     """The columns of a table's first row, none of documents; RequestError where it holds too much."""
     names: tuple[str, ...] = ()
     size = 0
@@ -374,9 +359,9 @@ def _columns(path: Path, limits: Limits) -> tuple[str, ...]:
             return ()
         if number == 1 and {*row.fields} != {"text"}:
             names = tuple(row.fields)
-            if len(" ".join(names)) > limits.column_characters:
-                raise RequestError(say("serve.refused.columns", most=limits.column_characters))
+            if len(" ".join(names)) > settings.column_characters:
+                raise RequestError(say("serve.refused.columns", most=settings.column_characters))
         size += sum(len(cell) for cell in row.fields.values() if isinstance(cell, str))
-        if number > limits.texts or size > limits.expanded:
-            raise RequestError(say("serve.refused.too_large", limits=limits), 413)
+        if number > settings.most_texts or size > settings.expanded:
+            raise RequestError(say("serve.refused.too_large", limits=settings), 413)
     return names
