@@ -322,7 +322,7 @@ _HIGHEST = 0.9995
 
 
 @dataclass(frozen=True, slots=True)
-class Study:
+class _Study:
     """The AUC of documents (lowest and highest by kind of text) by how often a model of these `parameters` and `tokens`
     read them; `unseen` is that of none. Ours have the AUC of a law between the ends, with at most `beside` times other
     text, and how many cells that were left out lay in their range, of how many (`held`)."""
@@ -338,7 +338,7 @@ class Study:
 
 
 @dataclass(frozen=True, slots=True)
-class ExpectedRow:
+class _ExpectedRow:
     """What is expected where a text was read so many times: the AUC of documents, the share of tests that find it at
     5%, and the documents on each side for 0.8 (20 at least: fewer make no test; None where ten million fail)."""
 
@@ -357,16 +357,16 @@ class _Expected:
     controls: int
     own: float | None
     size: float
-    rows: tuple[ExpectedRow, ...]
+    rows: tuple[_ExpectedRow, ...]
     basis: str
     spread: str
 
 
 @cache
-def studies(name: str = "measured.json") -> tuple[Study, ...]:
+def studies(name: str = "measured.json") -> tuple[_Study, ...]:
     """What others measured, the smallest models first."""
     found = (
-        Study(**{**one, "auc": {int(copies): tuple(some) for copies, some in one["auc"].items()}})
+        _Study(**{**one, "auc": {int(copies): tuple(some) for copies, some in one["auc"].items()}})
         for one in _measured(name)
     )
     return tuple(sorted(found, key=lambda one: one.parameters))
@@ -392,7 +392,7 @@ def expected(has: Situation) -> _Expected:
             powers = [auc_power(auc, documents, controls) for auc in aucs]
             enough = auc_documents(aucs[0])
             least = enough if enough is None else max(FEW_DOCUMENTS, enough)
-            rows.append(ExpectedRow(copies, Estimate(*aucs), Estimate(*powers), least))
+            rows.append(_ExpectedRow(copies, Estimate(*aucs), Estimate(*powers), least))
     basis = _basis(nearest, size, has)
     if missing := [copies for copies in COPIES if copies not in {row.copies for row in rows}]:
         basis += f" Texts read {' or '.join(map(str, missing))} times were not measured."
@@ -402,7 +402,7 @@ def expected(has: Situation) -> _Expected:
     return _Expected(nearest.name, documents, controls, parameters, size, tuple(rows), basis, spread)
 
 
-def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, float, float] | None:
+def _effects(same: Sequence[_Study], size: float, copies: int) -> tuple[float, float, float] | None:
     """The middle (of the ends unless given), lowest and highest distance in standard deviations; None if unmeasured."""
     found = []
     for one in same:
@@ -417,27 +417,27 @@ def _effects(same: Sequence[Study], size: float, copies: int) -> tuple[float, fl
     return middle, min(least, most), max(least, most)
 
 
-def _basis(nearest: Study, size: float, has: Situation) -> str:
+def _basis(nearest: _Study, size: float, has: Situation) -> str:
     parameters, tokens = has.parameters, has.training_tokens
-    said = [say("expected.basis", name=nearest.name, size=parameters_words(size))]
+    said = [say("expected.basis", name=nearest.name, size=_parameters_words(size))]
     if nearest.beside:
-        least, *_, most = (parameters_words(one.parameters) for one in own_studies())
+        least, *_, most = (_parameters_words(one.parameters) for one in own_studies())
         numbers = {"name": nearest.name, "least": least, "most": most, "beside": nearest.beside}
-        said = [say("expected.own", tokens=parameters_words(nearest.tokens), **numbers)]
+        said = [say("expected.own", tokens=_parameters_words(nearest.tokens), **numbers)]
     if not parameters:
         said.append(say("expected.unsized"))
     elif not _LEAST_SIZE <= size / parameters <= _MOST_SIZE:
-        said.append(say("expected.other_size", own=parameters_words(parameters)))
+        said.append(say("expected.other_size", own=_parameters_words(parameters)))
     if tokens and not _LEAST_SIZE <= nearest.tokens / tokens <= _MOST_SIZE:
-        theirs, own = parameters_words(nearest.tokens), parameters_words(tokens)
+        theirs, own = _parameters_words(nearest.tokens), _parameters_words(tokens)
         said.append(say("expected.other_tokens", nearest=theirs, tokens=own))
     return " ".join(said)
 
 
-def parameters_words(number: float) -> str:
+def _parameters_words(number: float) -> str:
     """A number of parameters or tokens in words.
 
-    >>> parameters_words(1.3e6), parameters_words(8e9), parameters_words(5e11)
+    >>> _parameters_words(1.3e6), _parameters_words(8e9), _parameters_words(5e11)
     ('1.3 million', '8 billion', '500 billion')
     """
     for unit, name in ((1e12, " trillion"), (1e9, " billion"), (1e6, " million")):
@@ -457,7 +457,11 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
     one = found.rows[0].chance
     middle, low, high = (_hundredths(share) for share in (one.value, one.low, one.high))
     spread = f" ({low} to {high}, {found.spread})" if low != high else ""
-    numbers = {"documents": found.documents, "controls": found.controls, "size": parameters_words(found.size)}
+    numbers = {
+        "documents": found.documents,
+        "controls": found.controls,
+        "size": _parameters_words(found.size),
+    }
     most = "at most " * (test == "flag")
     return f"{say('expected.comparison', chance=middle, spread=spread, most=most, **numbers)} {found.basis}"
 
@@ -468,7 +472,7 @@ def enough(test: str, has: Situation) -> str:
         power = needed()[test].power
         return power if power == UNMEASURED else f"{power} (small models that read the texts last)"
     found, (once, four) = expected(has), (documents_needed(has, copies) for copies in (1, 4))
-    least, size = "at least " * (test == "flag"), parameters_words(found.size)
+    least, size = "at least " * (test == "flag"), _parameters_words(found.size)
     return say("expected.enough", least=least, once=once, four=four, name=found.name, size=size)
 
 

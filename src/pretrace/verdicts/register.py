@@ -82,7 +82,7 @@ class TextsSketch:
             return None
         return cls(plain["number"], tuple(map(str, plain.get("lowest", ()))))
 
-    def shares_half(self, other: TextsSketch) -> bool:
+    def _shares_half(self, other: TextsSketch) -> bool:
         """Say whether both have at least half of the smaller one's texts in common."""
         mine, theirs = set(self.lowest), set(other.lowest)
         lowest = heapq.nsmallest(_LOWEST, mine | theirs)
@@ -160,7 +160,7 @@ def _different(texts: TextsSketch, folder: Path | None) -> dict[str, Mapping[str
     found: dict[str, Mapping[str, Any]] = {}
     for line in read_tests(folder):
         other = TextsSketch.read(line.get("texts"))
-        if other is not None and texts.shares_half(other):
+        if other is not None and texts._shares_half(other):
             found.setdefault(_identity(line), line)
     return found
 

@@ -122,7 +122,7 @@ def flag_rows(
     asking: tuple[Models, Watch] | None = None,
     command: Mapping[str, Any] | None = None,
     unreadable: int = 0,
-) -> tuple[Verdict, FlagTables]:
+) -> tuple[Verdict, _FlagTables]:
     """The same from scored rows, those of a job too, with the whole tables; what is on disk is shown in part. `asking`
     are models that can still be asked, with who watches. TextsError for too few, OutputError for damaged parts."""
     settings, seed, on_disk = made.settings, made.seed, rows.on_disk
@@ -142,7 +142,7 @@ def flag_rows(
             power, share, why = measured(found, read, *asking)
     outcome = conclude_outliers(found.outliers, found.checks, power, share)
     end = replace(found, outcome=outcome, power=power, unmeasured=why)
-    tables = FlagTables(rows, made.documents, numbers, parts, end)
+    tables = _FlagTables(rows, made.documents, numbers, parts, end)
     counts = {**end.counts, "skipped": sum(one.texts for one in rows.parts) - len(sides.asked)}
     figures: dict[str, Any] = {"counts": counts, "nonmembers": made.both.known.name, "score": rows.scores[0]}
     fdr, method = settings.rate
@@ -172,7 +172,7 @@ def flag_rows(
         power=end.power,
         keep=settings.cache,
         settings=recorded if command is None else {**recorded, "command": dict(command)},
-        concluded=word_flagging(end, corpus=corpus, model=model),
+        concluded=_word_flagging(end, corpus=corpus, model=model),
     ), tables
 
 
@@ -235,7 +235,7 @@ MOST_FLAGGED = 20_480
 
 
 @dataclass(frozen=True, eq=False)
-class FlagTables:
+class _FlagTables:
     """The rows of all parts with what was concluded."""
 
     rows: ScoredRows
@@ -342,7 +342,7 @@ class FlagTables:
 _NAMES = {"bh": "Benjamini-Hochberg", "by": "Benjamini-Yekutieli"}
 
 
-def word_flagging(end: CheckedScores, **names: str) -> Conclusion:
+def _word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     """Say the outcome in a sentence, what leads to it, and what would help; `names` are corpus and model."""
     made, power, counts, outcome = end.limits, end.power, end.counts, end.outcome
     fdr, method = made.settings.rate

@@ -193,7 +193,7 @@ TEXTS, KNOWN = "TEXTS: ", "KNOWN: "
 
 
 @dataclass(slots=True)
-class SetSide:
+class _SetSide:
     """What was seen of one of the two sets."""
 
     texts: int = 0
@@ -215,11 +215,11 @@ class SetSide:
 
 
 @dataclass(slots=True)
-class GatheredSets:
+class _GatheredSets:
     """What one reading of both sets found; of each text in order a hash of what it says, and if it has a group."""
 
-    asked: SetSide = field(default_factory=SetSide)
-    known: SetSide = field(default_factory=SetSide)
+    asked: _SetSide = field(default_factory=_SetSide)
+    known: _SetSide = field(default_factory=_SetSide)
     members: list[str] = field(default_factory=list)
     contents: array[int] = field(default_factory=lambda: array("q"))
     grouped: bytearray = field(default_factory=bytearray)
@@ -294,12 +294,12 @@ class BothSets(TextStream):
     def __init__(self, asked: TextStream, known: TextStream) -> None:
         super().__init__(f"{asked.name} against {known.name}", f"{asked.source} and {known.source}")
         self.asked, self.known = asked, known
-        self._gathered: GatheredSets | None = None
+        self._gathered: _GatheredSets | None = None
         self._looked = False
 
     def texts(self, tell: OnUnreadable | None = None) -> Iterator[Text]:
         """The texts in order; what a first reading to the end finds is kept until it is asked for (`gathered`)."""
-        seen = None if self._looked else GatheredSets()
+        seen = None if self._looked else _GatheredSets()
         for stream, mark, member in ((self.asked, TEXTS, None), (self.known, KNOWN, False)):
             for text in stream.texts(tell):
                 group = mark + text.group if text.group else ""
@@ -316,7 +316,7 @@ class BothSets(TextStream):
         """Both sets in memory."""
         return Corpus(self.name, tuple(self.texts()), self.asked.source)
 
-    def gathered(self) -> GatheredSets:
+    def gathered(self) -> _GatheredSets:
         """What a reading of both sets found, which is some 50 bytes a text; it is given away."""
         if not self._looked:
             for _ in self.texts():
