@@ -70,7 +70,7 @@ def edit(store, statement, *values):
 CLI = ("commands", "options", "auditing", "flagging", "making", "scoring")
 IMPORTED = (
     *("torch", "transformers.models.gpt_neox.modeling_gpt_neox", "pretrace.scoring.plan"),
-    *("pretrace.tuning.adapters", *(f"pretrace.cli.{name}" for name in CLI)),
+    *("pretrace.tuning", *(f"pretrace.cli.{name}" for name in CLI)),
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
 

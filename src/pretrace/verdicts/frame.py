@@ -565,7 +565,7 @@ def power_of(
 
 def trained(how: PlantSettings, units: int) -> dict[str, object]:
     """How the copy was trained on some of so many units, for the sentence on what an all-clear excludes."""
-    rate = how.rate(existing=True)
+    rate = how.plan(existing=True).learning_rate
     return {"how": in_words(how.method, rate), "learning_rate": rate, "units": units}
 
 

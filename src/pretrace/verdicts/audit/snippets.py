@@ -24,7 +24,7 @@ from pretrace.results.rounding import listed
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.adapters import tuned_model
+from pretrace.tuning import tuned_model
 from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
