@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from processes import make_trace as trace, same_traces as same
 from pretrace.errors import OutputError
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 

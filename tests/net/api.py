@@ -18,7 +18,7 @@ NAMES = {
     "pretrace.backends.proposals": "open_proposer",
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike",
-    "pretrace.cache.location": "cache_folder text_key",
+    "pretrace.cache": "cache_folder text_key",
     "pretrace.corpora": "Columns open_corpus open_stream",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "parquet_rows",

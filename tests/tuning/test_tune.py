@@ -14,7 +14,7 @@ from tiny import SENTENCES, make_model, make_tokenizer, opened, read, stop_at
 
 from pretrace import tuning
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache import cache_folder, text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
 from pretrace.tuning import Allocation, make_adapter, new_adapter

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import tokenizers
 
 from pretrace.backends.libraries import inference, torch
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError
 from pretrace.results.wording import say

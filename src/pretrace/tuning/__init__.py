@@ -22,7 +22,7 @@ import numpy as np
 from pretrace.backends.adapters import attach, inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import peft, torch
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache import cache_folder, text_key
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import ADAPTER

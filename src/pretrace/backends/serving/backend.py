@@ -33,7 +33,7 @@ from pretrace.backends.serving.address import ServerAddress, parse_address
 from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import OPENED, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
-from pretrace.cache.location import cache_folder
+from pretrace.cache import cache_folder
 from pretrace.errors import ModelError, OutputError, shown
 from pretrace.results.atomic import atomic_text
 from pretrace.results.wording import say

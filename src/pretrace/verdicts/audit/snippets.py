@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.cache.store import TEXT, Draw, Entries
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.rounding import listed
