@@ -8,8 +8,8 @@ import numpy as np
 
 from pretrace.registry import require, scores
 from pretrace.rewrites import After
+from pretrace.scores.forms import Behind, Recall
 from pretrace.scores.likelihood import FLOOR, mean_of
-from pretrace.scores.prefixed import Behind, Recall
 from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
 
 
