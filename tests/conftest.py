@@ -162,5 +162,4 @@ def _no_plugin_stays():
     before = set(registry._files)
     yield
     for place in [one for one in registry._files if one not in before]:
-        for where, name in registry._files.pop(place):
-            where.remove(name)
+        registry._forget(registry._files.pop(place))
