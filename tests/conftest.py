@@ -162,4 +162,5 @@ def _no_plugin_stays():
     before = set(registry._files)
     yield
     for place in [one for one in registry._files if one not in before]:
-        registry._forget(registry._files.pop(place))
+        for where, name in registry._files.pop(place):
+            where.remove(name)

@@ -93,6 +93,11 @@ class Registry(Generic[T]):
 
         return register
 
+    def remove(self, name: str) -> None:
+        """Forget a name, for a plug-in that is loaded anew."""
+        self._factories.pop(name, None)
+        self._origins.pop(name, None)
+
     def __contains__(self, name: str) -> bool:
         self._load_place(name)
         for load in (self._load_built_in, self._load_packages):
@@ -273,13 +278,6 @@ _files: dict[Path, _Added] = {}
 _MODULE = "pretrace_plugin_"
 
 
-def _forget(added: _Added) -> None:
-    """Forget what a plug-in registered, which is loaded anew or has failed."""
-    for registry, name in added:
-        registry._factories.pop(name, None)
-        registry._origins.pop(name, None)
-
-
 def load_plugin(path: str | Path) -> tuple[str, ...]:
     """What a Python file registers when it is run: ("score confident", "corpus paragraphs").
 
@@ -289,7 +287,8 @@ def load_plugin(path: str | Path) -> tuple[str, ...]:
     path = Path(path)
     require(path.is_file(), f"there is no plug-in {path}: give the path of a Python file.")
     place = path.resolve()
-    _forget(_files.pop(place, []))
+    for registry, name in _files.pop(place, []):
+        registry.remove(name)
     module = types.ModuleType(f"{_MODULE}{zlib.crc32(bytes(place)):08x}")  # the same in each process
     module.__file__ = str(place)
     with _loading(str(path)) as added:
@@ -326,7 +325,8 @@ def _loading(origin: str) -> Iterator[_Added]:
     try:
         yield added
     except BaseException as error:  # code of others can raise anything
-        _forget(added)
+        for registry, name in added:
+            registry.remove(name)
         if isinstance(error, KeyboardInterrupt):
             raise
         raise ExpressionError(f"the plug-in {origin} cannot be loaded: {_told(error)}.") from error
