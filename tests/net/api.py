@@ -68,21 +68,20 @@ NAMES = {
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.training": "train",
     "pretrace.types": (
-        "Check Comparison Continued Control Corpus Curve Drawn Encoded "
-        "Estimate Evaluation Evidence Firing Gap Heat Hidden Measured Peak "
-        "Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
-        "View Written"
+        "Check Comparison Continued Control Corpus Curve Drawn Encoded Estimate Evaluation Evidence Firing "
+        "Gap Heat Hidden Measured Peak Power Quantity Recipe Reference Run Sampling Skipped Text Trace View "
+        "Written"
     ),
     "pretrace.plugins.recite": "recite",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "ACCUSING AuditData DocumentValues Logprobs Placebo answer "
-        "beyond expressions logprob_gains logprobs permuted"
+        "ACCUSING AuditData DocumentValues Logprobs Placebo answer beyond expressions logprob_gains "
+        "logprobs permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
-        "judge_halves Features LinearLayer Normaliser gradient halves "
-        "original outlier_share paper release scaled_by_suspect"
+        "judge_halves Features LinearLayer Normaliser gradient halves original outlier_share paper release "
+        "scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
