@@ -66,10 +66,9 @@ NAMES = {
     "pretrace.tuning.planting": "split_members windows",
     "pretrace.tuning.training": "batches_pieces=pieces epoch_batches rate train",
     "pretrace.types": (
-        "Check Comparison Continued Control Corpus Curve Drawn Encoded "
-        "Estimate Evaluation Evidence Firing Gap Heat Hidden Measured Peak "
-        "Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
-        "View Written"
+        "Check Comparison Continued Control Corpus Curve Drawn Encoded Estimate Evaluation Evidence Firing "
+        "Gap Heat Hidden Measured Peak Power Quantity Recipe Reference Run Sampling Skipped Text Trace View "
+        "Written"
     ),
     "pretrace.plugins.recite": "recite=* recite_recite=recite windows_of",
     "pretrace.verdicts.audit": "checks",
@@ -78,8 +77,8 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
-        "judge_halves Features LinearLayer Normaliser gradient halves "
-        "original outlier_share paper release scaled_by_suspect"
+        "judge_halves Features LinearLayer Normaliser gradient halves original outlier_share paper release "
+        "scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
