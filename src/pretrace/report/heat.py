@@ -37,7 +37,7 @@ _TERMINAL = (
 )
 
 
-class HeatStep(NamedTuple):
+class _HeatStep(NamedTuple):
     """One step of the scale: probabilities from `floor` up to the step before."""
 
     floor: float
@@ -46,12 +46,12 @@ class HeatStep(NamedTuple):
 
 
 STEPS = (
-    HeatStep(0.5, "#ffffff", "1 in 2"),
-    HeatStep(0.1, "#fff1cf", "1 in 10"),
-    HeatStep(0.01, "#fedd9a", "1 in 100"),
-    HeatStep(0.001, "#fdbd68", "1 in 1,000"),
-    HeatStep(0.0001, "#f2953a", "1 in 10,000"),
-    HeatStep(0.0, "#dd6f1e", "less"),
+    _HeatStep(0.5, "#ffffff", "1 in 2"),
+    _HeatStep(0.1, "#fff1cf", "1 in 10"),
+    _HeatStep(0.01, "#fedd9a", "1 in 100"),
+    _HeatStep(0.001, "#fdbd68", "1 in 1,000"),
+    _HeatStep(0.0001, "#f2953a", "1 in 10,000"),
+    _HeatStep(0.0, "#dd6f1e", "less"),
 )
 _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
