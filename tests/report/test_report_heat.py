@@ -5,13 +5,15 @@ import math
 
 from rich.console import Console
 
-from pretrace.report.heat import MAX_PIECES, STEPS, ShownHeat, heat_step, shown
+from pretrace.report.heat import MAX_PIECES, STEPS, heat_lines, heat_step, shown
 from pretrace.types import Heat
 
 
 def printed(heat, **kind):
     file = io.StringIO()
-    Console(file=file, width=100, **kind).print(ShownHeat(heat))
+    console = Console(file=file, width=100, **kind)
+    for line in heat_lines(heat, console):
+        console.print(line)
     return file.getvalue()
 
 
