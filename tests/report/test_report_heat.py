@@ -12,8 +12,7 @@ from pretrace.types import Heat
 def printed(heat, **kind):
     file = io.StringIO()
     console = Console(file=file, width=100, **kind)
-    for line in heat_lines(heat, console):
-        console.print(line)
+    console.print(*heat_lines(heat, console), sep="\n")
     return file.getvalue()
 
 

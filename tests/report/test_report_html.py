@@ -85,7 +85,6 @@ def check_safe(page):
 
 
 def render(result):
-    """The report of a run or a verdict."""
     return (report if isinstance(result, Run) else verdict).pages(result)[0]("")
 
 
