@@ -82,7 +82,7 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
-    "pretrace.plugins.marks": "Candidates=VariantCandidates MarkSettings canaries mark own_candidates",
+    "pretrace.plugins.marks": "canaries marks=*",
     "pretrace.plugins.marks.canaries": "CanarySettings natural_canaries",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",
