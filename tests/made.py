@@ -11,7 +11,7 @@ import numpy as np
 from tiny import MORE_WORDS
 
 from pretrace.cli import commands
-from pretrace.cli.options import EVERYWHERE, command_of
+from pretrace.cli.options import command_of
 from pretrace.corpora import TextStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
@@ -22,11 +22,8 @@ from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
 
 def options_of(words):
-    """The options of a command by name, of every command for ""; none for a group of commands."""
-    if not words:
-        return EVERYWHERE
-    made = getattr(commands, words).default_command
-    return made.declared if made else {}
+    """The options of a command by name, without those of every command."""
+    return getattr(commands, words).default_command.declared
 
 
 def call_function(function, *words, name="command"):

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from processes import make_trace as trace, same_traces as same
 from pretrace.errors import OutputError
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity, Trace
 
@@ -70,7 +70,7 @@ def edit(store, statement, *values):
 CLI = ("commands", "options", "auditing", "flagging", "making", "scoring")
 IMPORTED = (
     *("torch", "transformers.models.gpt_neox.modeling_gpt_neox", "pretrace.scoring.plan"),
-    *("pretrace.tuning.adapters", *(f"pretrace.cli.{name}" for name in CLI)),
+    *("pretrace.tuning", *(f"pretrace.cli.{name}" for name in CLI)),
 )
 """What a process has imported before it begins: most of what a short command does otherwise."""
 

@@ -170,7 +170,7 @@ class Bench:
         return models, facts
 
     def _tuned(self, target: HuggingFace, parts: CorpusParts, setting: Mapping[str, Any]) -> Tuned:
-        from pretrace.tuning.adapters import tuned_model
+        from pretrace.tuning import tuned_model
 
         assert parts.tuning is not None
         method = tuning_of(setting)

@@ -120,7 +120,7 @@ def models(
 ) -> Models:
     """Target and placebo, each with all that the scores ask."""
     from pretrace.backends.proposals import open_proposer
-    from pretrace.tuning.adapters import tuned_model
+    from pretrace.tuning import tuned_model
     from pretrace.tuning.plan import methods
 
     proposer = open_proposer("causal", base)

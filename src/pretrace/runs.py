@@ -36,6 +36,7 @@ def save(result: Result, folder: str | Path, **more: Any) -> dict[str, Any]:
 
 
 save_run = save_verdict = save
+load_run = runs.load_run
 
 
 def load(folder: str | Path) -> Result:
@@ -45,7 +46,7 @@ def load(folder: str | Path) -> Result:
     a newer pretrace wrote it.
     """
     place = Path(folder)
-    return verdicts.load_verdict(place) if _holds_verdict(place) else runs.load_run(place)
+    return verdicts.load_verdict(place) if _holds_verdict(place) else load_run(place)
 
 
 def kind_of(folder: Path) -> FolderKind:
@@ -88,11 +89,6 @@ def scan(folder: str | Path) -> Any:
         run = found if isinstance(found, Run) else load_run(folder)
         names = [part["name"] for part in run.whole.parts] if run.whole else [runs.SCORES]
     return dataset.dataset([str(place / name) for name in names], format="parquet")
-
-
-def load_run(folder: str | Path) -> Run:
-    """`load`, where nothing but a run will do."""
-    return runs.load_run(Path(folder))
 
 
 def load_verdict(folder: str | Path, *tests: str) -> Verdict:

@@ -8,7 +8,7 @@ from tokenizers import pre_tokenizers
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.cache.location import cache_folder
+from pretrace.cache import cache_folder
 
 TEXT = "The quick brown fox jumps over the lazy dog."
 

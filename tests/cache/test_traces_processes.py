@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.errors import OutputError
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity

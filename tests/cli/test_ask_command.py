@@ -157,10 +157,8 @@ def test_a_model_that_is_not_there_is_noticed_where_no_test_applies(call, tmp_pa
 def at_a_terminal(words, answer):
     """The exit code, standard output and what the terminal showed of a command with this answer typed."""
     keyboard, terminal = pty.openpty()
-    program = "from pretrace.cli import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, *words], stdin=terminal, stderr=terminal, stdout=subprocess.PIPE
-    ) as process:
+    line = [sys.executable, "-m", "pretrace", *words]
+    with subprocess.Popen(line, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE) as process:
         os.close(terminal)
         os.write(keyboard, answer.encode())
         out = process.stdout.read().decode()

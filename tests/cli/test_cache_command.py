@@ -7,7 +7,7 @@ import time
 import pytest
 from made import mats, written
 
-from pretrace.cache.location import cache_folder, kept
+from pretrace.cache import cache_folder, kept
 
 
 @pytest.fixture

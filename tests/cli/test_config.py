@@ -67,10 +67,8 @@ def test_an_option_with_keys_is_a_table_or_as_it_is_typed_and_what_is_given_wins
 def test_a_file_has_tables_for_commands_that_were_not_imported(config: Path) -> None:
     """A command is imported when it is called, so a new Python knows no other."""
     config.write_text("[flag]\nfdr = 0.1\n", encoding="utf-8")
-    words = ["score", "nowhere.jsonl", "--model", "smollm2", "--out", str(config.parent / "OUT")]
-    words += ["--config", str(config)]
-    code = f"import sys; sys.argv = ['pretrace', *{words}]; from pretrace.cli import main; main()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    words = ["score", "nowhere.jsonl", "--model", "smollm2", "--out", "OUT", "--config", config]
+    done = subprocess.run([sys.executable, "-m", "pretrace", *words], capture_output=True, text=True)
     assert done.returncode == 2
     assert "there is no option" not in done.stderr
     assert "nowhere.jsonl" in done.stderr

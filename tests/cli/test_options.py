@@ -10,7 +10,7 @@ from made import call_function, options_of, written
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import places
-from pretrace.cli.options import RawOptions
+from pretrace.cli.options import EVERYWHERE, RawOptions
 from pretrace.corpora.opening import Source
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 
@@ -128,7 +128,7 @@ def test_a_word_that_is_no_path_may_be_the_name_of_the_output(call, texts, tmp_p
 
 
 def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call):
-    everywhere = {one.flag for one in options_of("").values()}
+    everywhere = {one.flag for one in EVERYWHERE.values()}
     assert everywhere == {"--plugin", "--json", "--quiet", "--config"}
     assert all(flag in call("audit", "--help-all")[1] for flag in everywhere)
     for name in ("runs report", "demo", "serve", "cache info", "cache clear"):

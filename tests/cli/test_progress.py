@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pretrace.cli import VARIABLE, progress, said_at, silenced
-from pretrace.cli.progress import Activity, Passes, Stages, command, doing, job, shown
+from pretrace.cli.progress import Activity, Passes, Stages, command, doing, shown
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
 
@@ -147,7 +147,7 @@ def test_the_file_follows_passes_over_texts(told):
             passes.advance(1, 9, 0.1, True)
             assert soon(told, left=float)["share"] > 0
         assert told()["said"] == ""  # the result is written
-    assert job() is not job()  # no command runs
+    assert progress._job() is not progress._job()  # no command runs
 
 
 def soon(told, **wanted):

@@ -18,10 +18,8 @@ def runs(tmp_path, monkeypatch):
     """A working folder with the runs LABELLED and SCORED, of one model and other texts."""
     monkeypatch.chdir(tmp_path)
     texts = [Text(f"t{i}", f"number {i} of some", member=i % 2 == 1) for i in range(40)]
-    for name, corpus in (
-        ("LABELLED", Corpus("one", tuple(texts))),
-        ("SCORED", Corpus("two", tuple(texts[:9]))),
-    ):
+    for name, some in (("LABELLED", texts), ("SCORED", texts[:9])):
+        corpus = Corpus(name, tuple(some))
         run = detect(corpus, Memory(), "loss,zlib", Options(cache=False))
         save(evaluate(run, corpus) if name == "LABELLED" else run, name)
 

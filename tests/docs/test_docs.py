@@ -36,6 +36,7 @@ from benchmarks import read_results
 from pretrace.backends import loading
 from pretrace.cli import main
 from pretrace.cli.commands import app, places
+from pretrace.cli.options import EVERYWHERE
 from pretrace.registry import backends, corpora, scores
 from pretrace.tuning.architectures import train_vocabulary
 
@@ -256,7 +257,7 @@ def test_blocks_are_of_a_known_kind(page):
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
 def test_options_exist(page):
     options = {"--version", "--help", "--help-all", "--install-completion"}
-    options |= {leaf.flag for words in ("", *places()) for leaf in options_of(words).values()}
+    options |= {leaf.flag for one in (EVERYWHERE, *map(options_of, places())) for leaf in one.values()}
     options |= set(OF_OTHERS.get(page.name, "").split())
     named = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", page.read_text(encoding="utf-8")))
     assert named <= options

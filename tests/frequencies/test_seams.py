@@ -13,7 +13,7 @@ from tokenizers import Regex, Tokenizer, models
 from tokenizers import pre_tokenizers as pre
 
 from pretrace.frequencies import counting
-from pretrace.frequencies.counting import START, TokenCounter
+from pretrace.frequencies.counting import START, _TokenCounter
 from pretrace.frequencies.seams import GPT2, Seams, find_seams
 
 FRAGMENTS = [
@@ -34,7 +34,7 @@ TEXTS = st.one_of(
 
 @pytest.fixture(scope="session")
 def counter(built):
-    return functools.cache(lambda kind: TokenCounter(built(kind).to_str(), False, seams_of(built(kind))))
+    return functools.cache(lambda kind: _TokenCounter(built(kind).to_str(), False, seams_of(built(kind))))
 
 
 def joined(texts):

@@ -18,7 +18,7 @@ NAMES = {
     "pretrace.backends.proposals": "open_proposer",
     "pretrace.backends.settings": "ModelSettings",
     "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike",
-    "pretrace.cache.location": "cache_folder text_key",
+    "pretrace.cache": "cache_folder text_key",
     "pretrace.corpora": "Columns open_corpus open_stream",
     "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "FORMATS",
@@ -60,17 +60,15 @@ NAMES = {
     ),
     "pretrace.statistics.shift": "set_shift",
     "pretrace.testing": "Memory make_evidence make_trace",
-    "pretrace.tuning": "training",
-    "pretrace.tuning.adapters": "select tune tuned_model",
+    "pretrace.tuning": "make_adapter select training tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.planting": "split_members windows",
     "pretrace.tuning.training": "batches_pieces=pieces epoch_batches rate train",
     "pretrace.types": (
-        "Check Comparison Continued Control Corpus Curve Drawn Encoded "
-        "Estimate Evaluation Evidence Firing Gap Heat Hidden Measured Peak "
-        "Power Quantity Recipe Reference Run Sampling Skipped Text Trace "
-        "View Written"
+        "Check Comparison Continued Control Corpus Curve Drawn Encoded Estimate Evaluation Evidence Firing "
+        "Gap Heat Hidden Measured Peak Power Quantity Recipe Reference Run Sampling Skipped Text Trace View "
+        "Written"
     ),
     "pretrace.plugins.recite": "recite=* recite_recite=recite windows_of",
     "pretrace.verdicts.audit": "checks",
@@ -79,12 +77,12 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
-        "judge_halves Features LinearLayer Normaliser gradient halves "
-        "original outlier_share paper release scaled_by_suspect"
+        "judge_halves Features LinearLayer Normaliser gradient halves original outlier_share paper release "
+        "scaled_by_suspect"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
-    "pretrace.plugins.marks": "Candidates=VariantCandidates MarkSettings canaries mark own_candidates",
+    "pretrace.plugins.marks": "canaries marks=*",
     "pretrace.plugins.marks.canaries": "CanarySettings natural_canaries",
     "pretrace.verdicts.flag": "concluding flagging=flag",
     "pretrace.verdicts.flag.flag": "flag set_test",

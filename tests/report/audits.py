@@ -22,7 +22,6 @@ from pretrace.types import (
 )
 from pretrace.verdicts.audit import data
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.procedures import Answer
 from pretrace.verdicts.outcome import POWER as POWER_CURE
 from pretrace.verdicts.outcome import null_of
 
@@ -45,7 +44,7 @@ def answer_of(audit):
     """The test that decides."""
     own = figures_of(audit)
     shown = (audit.effect, audit.effect_unit, audit.standardised, own.facts)
-    return Answer(own.procedure, audit.p, audit.statistic, audit.units, own.pieces, *shown)
+    return data.Answer(own.procedure, audit.p, audit.statistic, audit.units, own.pieces, *shown)
 
 
 def altered(audit, **parts):

@@ -26,6 +26,8 @@ from pretrace.types import Check, Estimate, Null, Pair, Power
 from pretrace.verdicts.audit import data
 from pretrace.verdicts.outcome import null_of
 
+sections = functools.partial(speaking, AuditPage.every)
+
 
 def text_of(source):
     return re.sub(r"\s+", " ", Page(str(source)).text)
@@ -36,7 +38,7 @@ def first_text(audit):
 
 
 def section_text(audit, anchor):
-    (found,) = (section for section in speaking(AuditPage.every, audit) if section.anchor == anchor)
+    (found,) = (section for section in sections(audit) if section.anchor == anchor)
     return text_of(f"<div>{found.body}</div>")
 
 
@@ -49,7 +51,7 @@ def test_any_pair_and_any_setting_stay_text(name, text):
         checks=(Check(name, text, "failed", text, text, {name: text}),),
         settings={name: {text: [text, {name: text}]}, "earlier": [text, {name: 1}]},
     )
-    for section in speaking(AuditPage.every, audit):
+    for section in sections(audit):
         page = Page(f"<div>{section.body}</div>")
         assert not HIDDEN.search(section.body)
         assert "script" not in {tag for tag, _ in page.elements}
@@ -134,7 +136,7 @@ def unchanged_text():
 
 
 def whole_text(audit):
-    made = "".join(f"<p>{section.title}</p>{section.body}" for section in speaking(AuditPage.every, audit))
+    made = "".join(f"<p>{section.title}</p>{section.body}" for section in sections(audit))
     return text_of(f"<div>{first_page(audit)}</div>{made}")
 
 
@@ -153,15 +155,13 @@ def test_power_beside_a_result_is_neither_advised_nor_a_failed_check():
     text = whole_text(altered(audit, checks=(*audit.checks, failed), settings={}, plan=None))
     assert "--power" not in text
     assert "would have been seen" not in text
-    assert "power" not in [section.anchor for section in speaking(AuditPage.every, audit)]
+    assert "power" not in [section.anchor for section in sections(audit)]
     shown = section_text(altered(audit, planted=audits.POWER), "power")
     assert "0.94 [0.90, 0.97], in brackets the 95% interval" in shown
 
 
 def test_the_least_audit_has_the_sections_that_always_speak():
-    least, whole = (
-        [section.anchor for section in speaking(AuditPage.every, one)] for one in (audits.bare(), base())
-    )
+    least, whole = ([section.anchor for section in sections(one)] for one in (audits.bare(), base()))
     assert least == ["test", "placebo", "variants", "limits", "advice"]  # bare() is inconclusive
     every = "test placebo leans checks power variants limits plan gap texts repeat advice"
     assert whole == every.split()

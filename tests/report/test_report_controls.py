@@ -12,13 +12,13 @@ from report.test_report_html import words
 
 from pretrace.report import figures
 from pretrace.report import run as report
+from pretrace.report.figures import PARAMETERS, across, sensitivity
 from pretrace.report.frame import speaking
-from pretrace.report.run import SECTIONS
 from pretrace.types import Estimate
 
 
 def bodies(run):
-    return {section.anchor: str(section.body) for section in speaking(SECTIONS, run)}
+    return {section.anchor: str(section.body) for section in speaking(report.SECTIONS, run)}
 
 
 def body_of(section, run):
@@ -110,9 +110,7 @@ def test_the_plot_shows_target_placebo_and_shuffles_one_below_the_other():
         "a": [line(0.7, 0.1), line(0.6, 0.05, "placebo"), line(0.5, 0.2, "shuffled")],
         "b": [line(0.65, 0.1), line(0.55, 0.05, "placebo")],
     }
-    axes = figures.across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs.items()]).axes[
-        0
-    ]
+    axes = across([(name, {row.kind: row.auc for row in rows}) for name, rows in pairs.items()]).axes[0]
     drawn = [[*map(float, line.get_xdata())] for line in axes.lines]
     assert all(
         pytest.approx([low, high]) in drawn
@@ -141,9 +139,7 @@ def test_neurons_are_bars_and_the_chosen_layers_stand_out(controlled):
 def test_a_panel_a_parameter_follows_the_settings_used(controlled):
     facts = controlled().settings["fitted"]["na_pdd"]
     used = report._used_settings(facts)
-    panels = figures.sensitivity(
-        report._entries(facts["sensitivity"], (*figures.PARAMETERS, "auc")), used
-    ).axes
+    panels = sensitivity(report._entries(facts["sensitivity"], (*PARAMETERS, "auc")), used).axes
     whole = max(panels[0].lines, key=lambda drawn: len(drawn.get_xdata()) * (drawn.get_linestyle() == "-"))
     assert np.asarray(whole.get_xdata()).tolist() == [0.5, 1.0, 1.5]
     assert np.asarray(whole.get_ydata()) == pytest.approx([0.59, 0.64, 0.69])

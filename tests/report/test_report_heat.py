@@ -5,13 +5,14 @@ import math
 
 from rich.console import Console
 
-from pretrace.report.heat import MAX_PIECES, STEPS, ShownHeat, heat_step, shown
+from pretrace.report.heat import MAX_PIECES, STEPS, heat_lines, heat_step, shown
 from pretrace.types import Heat
 
 
 def printed(heat, **kind):
     file = io.StringIO()
-    Console(file=file, width=100, **kind).print(ShownHeat(heat))
+    console = Console(file=file, width=100, **kind)
+    console.print(*heat_lines(heat, console), sep="\n")
     return file.getvalue()
 
 
@@ -19,8 +20,7 @@ def test_steps_are_steps_of_probability():
     steps = {1.0: 0, 0.5: 0, 0.49: 1, 0.1: 1, 0.02: 2, 0.002: 3, 2e-4: 4, 1e-5: 5}
     assert {p: heat_step(math.log(p)) for p in steps} == steps
     assert heat_step(-math.inf) == len(STEPS) - 1
-    assert heat_step(None) is None
-    assert heat_step(math.nan) is None
+    assert heat_step(None) is heat_step(math.nan) is None
 
 
 def test_without_colour_surprise_stands_in_brackets():

@@ -47,11 +47,10 @@ def test_an_inconclusive_audit_alone_ends_with_the_tests_that_could_answer(make)
     last = re.findall(r'<section id="(\w+)"', render(audit))[-1]
     assert (last == "advice") == (audit.outcome == "inconclusive")
     bad = "<script>alert(1)</script>\u202e{model}.jsonl"
-    case = {"situation": Situation(unseen=20), "test": "recite", "outcome": "inconclusive"}
-    hostile = {"models": {"target": {"name": bad}}, "corpus": {"source": bad}}
-    body = verdict.other_tests(replace(audit, **case, settings=hostile)).body
-    assert body.count("&lt;script&gt;") > 1
-    assert not [one for one in ("<script", "\u202e") if one in body]
+    hostile = {"test": "recite", "settings": {"models": {"target": {"name": bad}}, "corpus": {"source": bad}}}
+    case = {"outcome": "inconclusive", "situation": Situation(unseen=20)} | hostile
+    body = verdict.other_tests(replace(audit, **case)).body
+    assert [one in body for one in ("&lt;script&gt;", "<script", "\u202e")] == [True, False, False]
 
 
 def run_of(scores=("zlib", "loss", "good")):

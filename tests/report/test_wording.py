@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pretrace.errors import shown
-from pretrace.report import frame
+from pretrace.report import audit, frame
 from pretrace.report.verdict import identify_model
 from pretrace.results import wording
-from pretrace.results.wording import named
 from pretrace.types import Estimate
 
 WIDE, NARROW, POINT = Estimate(0.7, 0.65, 0.75), Estimate(0.04123, 0.0262, 0.0563), Estimate(1.0, 1.0, 1.0)
@@ -43,14 +42,10 @@ FIGURES = {"effective_pieces": 487.21931, "rejections": 12345, "found": {"whole"
         (wording.cases(0.999), "more than 99 of 100 cases"),
         (wording.cases(0.001), "fewer than 1 of 100 cases"),
         (wording.case_spread(Estimate(0.94, 0.9, 0.97)), "95% interval 90 to 97 of 100"),
-        (wording.beside_leans(LEANS, Estimate(0.02, 0.01, 0.03), 0.04), LEANT),
-        ([wording.duration(s) for s in (1.44, 52.3)], ["1.4 s", "52 s"]),
-        ([wording.duration(s) for s in (412.4, 7384)], ["6 min 52 s", "2 h 3 min"]),
+        (audit._beside_leans(LEANS, Estimate(0.02, 0.01, 0.03), 0.04), LEANT),
+        ([*map(wording.duration, (1.44, 52.3, 412.4, 7384))], ["1.4 s", "52 s", "6 min 52 s", "2 h 3 min"]),
         (wording.plain("Measure what it would have seen. [--power]"), "Measure what it would have seen."),
-        (
-            [wording.plain(s) for s in ("Test it. [pretrace ask]", "Wait [1, 2].")],
-            ["Test it.", "Wait [1, 2]."],
-        ),
+        ([*map(wording.plain, ("Test it. [pretrace ask]", "Wait [1, 2]."))], ["Test it.", "Wait [1, 2]."]),
         (wording.shortened("abcdefghij", 5), "abc…j"),
         (wording.shortened("begin" + "x" * 90 + "end!!", 30), f"begin{'x' * 15}…xxxxend!!"),
         (frame.rounded(FIGURES)[:2], [("effective pieces", "487.2"), ("rejections", "12,345")]),
@@ -86,5 +81,5 @@ def test_nothing_unseen_is_left_and_a_name_is_one_short_line_and_never_empty(tex
     seen = shown(text)
     assert not {unicodedata.category(c) for c in seen} & {"Cc", "Cs", "Zl", "Zp"}
     seen.encode("utf-8")
-    assert 1 <= len(named(text, limit)) <= max(limit, len("(empty)"))
-    assert "\n" not in named(text, limit)
+    assert 1 <= len(wording.named(text, limit)) <= max(limit, len("(empty)"))
+    assert "\n" not in wording.named(text, limit)

@@ -6,7 +6,7 @@ import pytest
 
 from pretrace.rewrites import disturbances, rewrites
 from pretrace.scores import parse, scores
-from pretrace.scores.perturbed import Neighbor, Perturbed
+from pretrace.scores.forms import Neighbor, Perturbed
 from pretrace.scoring.evidence import EvidenceReader, Options
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Evidence, Needs, Quantity, Recipe, Text, View

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.errors import LeakError, ModelError, TableError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.scoring.detect import Options, detect

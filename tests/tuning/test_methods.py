@@ -4,7 +4,7 @@ import pytest
 import torch
 from tiny import SENTENCES, make_model, opened
 
-from pretrace.cache.location import cache_folder
+from pretrace.cache import cache_folder
 from pretrace.tuning import training, tune
 from pretrace.tuning.architectures import END, Architecture, new_model, train_vocabulary
 from pretrace.tuning.plan import AdaLora, expression, methods

@@ -135,8 +135,8 @@ def test_an_adapter_can_be_planted_and_what_is_saved_is_a_plain_model(planted, c
 
 def test_the_usual_learning_rate_is_that_of_the_kind_of_training_and_is_written_down(corpus, tmp_path):
     full, lora = PlantSettings(), PlantSettings(method="lora")
-    assert [full.rate(existing=one) for one in (False, True)] == [2e-3, 5e-5]
-    assert lora.rate(existing=True) == 1e-3
+    assert [full.plan(existing=one).learning_rate for one in (False, True)] == [2e-3, 5e-5]
+    assert lora.plan(existing=True).learning_rate == 1e-3
     done = plant(corpus, settings=replace(SETTINGS, learning_rate=None, epochs=1), folder=tmp_path / "new")
     assert done.card["settings"]["learning_rate"] == 2e-3
 

@@ -12,13 +12,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tiny import SENTENCES, make_model, make_tokenizer, opened, read, stop_at
 
+from pretrace import tuning
 from pretrace.backends.adapters import WEIGHTS, attach, inserted
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache import cache_folder, text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
-from pretrace.tuning import adapters
+from pretrace.tuning import Allocation, make_adapter, new_adapter
 from pretrace.tuning import tune as tuned_by
-from pretrace.tuning.adapters import Allocation, new_adapter, peft_settings, tune
 from pretrace.tuning.artifacts import read_adapter, write_planted
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, TrainingPlan, methods
 from pretrace.tuning.training import train
@@ -42,11 +42,11 @@ def equal(left, right):
 @pytest.mark.parametrize("name", ["lora", "adalora", "ia3"])
 def test_the_same_seed_gives_the_same_bits_and_another_does_not(name, tmp_path):
     method = methods.make(f"{name}(epochs=2, batch=2)")
-    first = tune(opened(), LABELLED, method, folder=tmp_path / "first", seed=3)
+    first = make_adapter(opened(), LABELLED, method, folder=tmp_path / "first", seed=3)
     torch.seed()  # what the global state happens to be must not matter
-    again = tune(opened(), LABELLED, method, folder=tmp_path / "again", seed=3)
+    again = make_adapter(opened(), LABELLED, method, folder=tmp_path / "again", seed=3)
     assert first.card["files"] == again.card["files"]
-    other = tune(opened(), LABELLED, method, folder=tmp_path / "other", seed=4)
+    other = make_adapter(opened(), LABELLED, method, folder=tmp_path / "other", seed=4)
     assert not equal(first, other)
 
 
@@ -55,7 +55,7 @@ def test_the_card_says_what_was_done_and_the_texts_lie_beside_it(tmp_path):
     odd = Text("odd", "half \ud800 pair\u2028and more", False, "")
     corpus = Corpus("made", (*LABELLED.texts, odd, Text("nothing", "", False)), "a test", ("a note",))
     seen = []
-    made = tune(base, corpus, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
+    made = make_adapter(base, corpus, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
     card = json.loads((made.folder / "adapter_card.json").read_text())
     assert card == made.card
     assert (card["texts"], card["members"], card["nonmembers"], card["groups"]) == (9, 0, 9, 3)
@@ -83,24 +83,28 @@ def test_a_saved_adapter_tells_how_to_do_it_again(labels, limit, tmp_path):
     if not labels:
         corpus = Corpus("made", tuple(Text(t.id, t.text) for t in LABELLED.texts))
     method = Lora(rank=4, epochs=1, batch=2, on="members", limit=limit)
-    first = tune(opened(), corpus, method, folder=tmp_path / "first", seed=2)
+    first = make_adapter(opened(), corpus, method, folder=tmp_path / "first", seed=2)
     kept = read_adapter(first.folder)
     assert len(kept.corpus) == len(first.corpus) == limit
     assert bool(first.card["steps"]) == bool(first.card["losses"]) == bool(limit)
-    again = tune(opened(), kept.corpus, kept.method, folder=tmp_path / "again", seed=kept.card["seed"])
+    again = make_adapter(
+        opened(), kept.corpus, kept.method, folder=tmp_path / "again", seed=kept.card["seed"]
+    )
     assert equal(first, again)
-    other = tune(opened("llama"), kept.corpus, kept.method, folder=tmp_path / "other", seed=kept.card["seed"])
+    other = make_adapter(
+        opened("llama"), kept.corpus, kept.method, folder=tmp_path / "other", seed=kept.card["seed"]
+    )
     assert other.card["hashes"] == first.card["hashes"]
 
 
 @pytest.mark.parametrize("step", [1, 5])
 def test_an_interrupted_tuning_goes_on_and_the_model_is_as_it_was(step, tmp_path, monkeypatch):
-    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
-    whole = tune(opened(), LABELLED, METHOD, folder=tmp_path / "whole")
+    monkeypatch.setattr(tuning, "SAVE_MINUTES", 0.0)
+    whole = make_adapter(opened(), LABELLED, METHOD, folder=tmp_path / "whole")
     base = opened()
     before, modules = mean_logp(base), [id(module) for module in base.model.modules()]
     with pytest.raises(KeyboardInterrupt):
-        tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(step))
+        make_adapter(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=stop_at(step))
     assert [id(module) for module in base.model.modules()] == modules
     assert (mean_logp(base) == before).all()
     assert not base.model.training
@@ -108,7 +112,7 @@ def test_an_interrupted_tuning_goes_on_and_the_model_is_as_it_was(step, tmp_path
     assert {path.name for path in tmp_path.iterdir()} == {".adapter.training", "whole"}
 
     seen = []
-    done = tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
+    done = make_adapter(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=seen.append)
     assert seen[0].step == step + 1
     assert equal(done, whole)
     assert {path.name for path in tmp_path.iterdir()} == {"adapter", "whole"}
@@ -119,13 +123,15 @@ def test_what_another_adapter_left_is_not_gone_on_with_and_adalora_leaves_nothin
     other, tmp_path, monkeypatch
 ):
     """All begin with the same weights, texts and plan."""
-    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    monkeypatch.setattr(tuning, "SAVE_MINUTES", 0.0)
     for method in (METHOD, AdaLora(rank=2, epochs=2, batch=2)):
         with pytest.raises(KeyboardInterrupt):
-            tune(opened(), LABELLED, method, folder=tmp_path / type(method).__name__, on_step=stop_at(3))
+            make_adapter(
+                opened(), LABELLED, method, folder=tmp_path / type(method).__name__, on_step=stop_at(3)
+            )
     assert {path.name for path in tmp_path.iterdir()} == {".Lora.training"}
     changed, seen = methods.make(f"lora(rank=4, epochs=2, batch=2, learning_rate=1e-2, {other})"), []
-    tune(opened(), LABELLED, changed, folder=tmp_path / "Lora", on_step=seen.append)
+    make_adapter(opened(), LABELLED, changed, folder=tmp_path / "Lora", on_step=seen.append)
     assert seen[0].step == 1
 
 
@@ -140,7 +146,7 @@ def test_what_is_saved_is_what_was_trained(expression, tmp_path):
             last.append(mean_logp(base))
 
     method = methods.make(f"{expression}epochs=4, batch=2, learning_rate=2e-2)")
-    made = tune(base, LABELLED, method, folder=tmp_path / "adapter", on_step=on_step)
+    made = make_adapter(base, LABELLED, method, folder=tmp_path / "adapter", on_step=on_step)
     got = mean_logp(attach(base, made.folder).backend)
     assert np.abs(got - last[0]).max() < 1e-5
     assert np.abs(got - mean_logp(base)).max() > 1e-3
@@ -152,7 +158,7 @@ def test_adalora_ends_with_the_rank_it_was_given(tmp_path):
         ("adapter", AdaLora(rank=2, initial_rank=4, epochs=3, batch=2, learning_rate=1e-2)),
         ("one step", AdaLora(rank=2, limit=1, epochs=1)),
     ):
-        made = tune(opened(), LABELLED, method, folder=tmp_path / name)
+        made = make_adapter(opened(), LABELLED, method, folder=tmp_path / name)
         ranks = [len(t) for key, t in load_file(made.folder / WEIGHTS).items() if key.endswith("lora_A")]
         assert (len(ranks), sum(ranks)) == (2, 4)
 
@@ -175,7 +181,7 @@ def test_the_penalty_of_adalora_is_peft_s_own():
 
 def test_layers_go_by_the_usual_names_or_are_all_linear_ones_where_peft_knows_none(tmp_path):
     layers = {
-        name: tune(
+        name: make_adapter(
             opened("granite"), LABELLED, methods.make(f"{name}(epochs=1)"), folder=tmp_path / name
         ).card["layers"]
         for name in ("ia3", "lora")
@@ -186,19 +192,19 @@ def test_layers_go_by_the_usual_names_or_are_all_linear_ones_where_peft_knows_no
     odd = torch.nn.ModuleDict({name: torch.nn.Linear(4, 4) for name in ("k_proj", "v_proj", "outwards")})
     odd.config = SimpleNamespace(model_type="odd")
     with pytest.raises(ModelError, match=r"'odd' and found no feed-forward layers.*choose lora"):
-        peft_settings(Ia3(), odd, steps=1)
+        new_adapter(Ia3(), steps=1, seed=0)(odd)
 
 
 def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):
-    monkeypatch.setattr(adapters, "SAVE_MINUTES", 0.0)
+    monkeypatch.setattr(tuning, "SAVE_MINUTES", 0.0)
     base = opened()
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "thesis.txt").write_text("mine")
     with pytest.raises(OutputError, match=r"thesis\.txt"):
-        tune(base, LABELLED, METHOD, folder=tmp_path / "taken", on_step=stop_at(1))
+        make_adapter(base, LABELLED, METHOD, folder=tmp_path / "taken", on_step=stop_at(1))
     members = Corpus("made", tuple(text for text in LABELLED.texts if text.member))
     with pytest.raises(TextsError, match="made has 8 members"):
-        tune(base, members, METHOD, folder=tmp_path / "adapter")
+        make_adapter(base, members, METHOD, folder=tmp_path / "adapter")
 
     def spoil(progress):
         if progress.step == 2:
@@ -207,7 +213,7 @@ def test_nothing_is_left_when_it_fails(tmp_path, monkeypatch):
 
     before = mean_logp(base)
     with pytest.raises(ModelError, match="diverged"):
-        tune(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=spoil)
+        make_adapter(base, LABELLED, METHOD, folder=tmp_path / "adapter", on_step=spoil)
     assert (mean_logp(base) == before).all()
     assert {path.name for path in tmp_path.iterdir()} == {"taken"}
 
@@ -250,7 +256,7 @@ def little_room():
 
 
 def adapter(folder):
-    tune(opened("llama"), LABELLED, methods.make("lora(epochs=1)"), folder=folder)
+    make_adapter(opened("llama"), LABELLED, methods.make("lora(epochs=1)"), folder=folder)
 
 
 def planted(folder):

@@ -23,7 +23,7 @@ import numpy.typing as npt
 import tokenizers
 
 from pretrace.backends.libraries import inference, torch
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.cache.store import Draw
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
@@ -45,7 +45,7 @@ class Writer:
     def __init__(self, base: Any, *, ends: Sequence[int] = (), budget: int | None = None) -> None:
         self.ends = list(ends)
         self.budget = budget or (_CPU_BUDGET if base.device.type == "cpu" else _GPU_BUDGET)
-        self.banned = never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
+        self.banned = _never_drawn(base.tokens.rust, base.vocabulary).to(base.device)
         self.banned[self.ends] = False
         self.caches = _keeps_what_it_read(base)
 
@@ -203,7 +203,7 @@ def _uniform_numbers(prompt: str, tokens: int, seed: int) -> Doubles:
     return np.random.default_rng([seed, int.from_bytes(text_key(prompt), "big")]).random(tokens)
 
 
-def never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
+def _never_drawn(rust: tokenizers.Tokenizer, vocabulary: int) -> torch.Tensor:
     """Whether an id is special or has no text at all, bool [vocabulary]: logits tables have room to spare."""
     banned = torch.ones(vocabulary, dtype=torch.bool)
     known = [i for i in rust.get_vocab(with_added_tokens=True).values() if i < vocabulary]

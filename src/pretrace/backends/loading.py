@@ -28,7 +28,7 @@ from pretrace.backends.serving.address import parse_address, refuse_bare_url, se
 from pretrace.backends.serving.client import check_answers
 from pretrace.backends.settings import SERVED, ModelSettings
 from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
-from pretrace.cache.location import cache_folder
+from pretrace.cache import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
 from pretrace.results.atomic import atomic_text, check_writable, new_folder

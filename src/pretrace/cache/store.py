@@ -30,7 +30,7 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache import cache_folder, text_key
 from pretrace.errors import OutputError
 from pretrace.registry import require, require_least
 from pretrace.types import Quantity, Sampling, Trace, Written

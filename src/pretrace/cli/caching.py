@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.console import RenderableType
 from rich.table import Table
 
-from pretrace.cache.location import KINDS, CachedFile, cache_folder, kept, remove
+from pretrace.cache import KINDS, CachedFile, cache_folder, kept, remove
 from pretrace.cli import asks, confirm
 from pretrace.cli.answer import Reply, plain_table
 from pretrace.errors import ExpressionError

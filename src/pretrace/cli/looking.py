@@ -13,13 +13,13 @@ from rich.padding import Padding
 
 from pretrace.backends import known_backends, open_model
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cli.answer import Reply, plain_table, prose
+from pretrace.cli.answer import Reply, plain_table, printer, prose
 from pretrace.cli.printing import measured
 from pretrace.corpora import Columns, known_corpora
 from pretrace.corpora.documents import standard_input
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, require
-from pretrace.report.heat import ShownHeat
+from pretrace.report.heat import heat_lines
 from pretrace.report.tables import format_table, save_figures
 from pretrace.results.atomic import check_writable
 from pretrace.runs import load_run, render
@@ -100,7 +100,7 @@ def show(
     heat = heat_of(Text("text", content), one, backend, limit=None)
     tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
     own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}
-    return Reply([ShownHeat(heat)], own=own)
+    return Reply([*heat_lines(heat, printer())], own=own)
 
 
 def report(run: Annotated[Path, Option("A folder that a run was written to.", metavar="RUN")]) -> Reply:

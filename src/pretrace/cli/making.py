@@ -30,7 +30,7 @@ from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.provenance import record_tuning
 from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
-from pretrace.tuning.adapters import tune as make_adapter
+from pretrace.tuning import make_adapter
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import DEMO, PlantSettings
 from pretrace.tuning.planting import plant as make_planted

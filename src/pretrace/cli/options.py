@@ -106,7 +106,7 @@ class CliOption(NamedTuple):
         return self.default if self.option.read is None else self.option.written
 
     @property
-    def shown(self) -> str:
+    def _shown(self) -> str:
         """Its default, for people; "" where there is none."""
         if self.hint is bool and self.option.of:
             return _WORDS[bool]
@@ -168,7 +168,9 @@ class CliOption(NamedTuple):
 
     def _say_keys(self, *, short: bool) -> str:
         """Its keys with their defaults, in a line; or each with its help."""
-        named = [(f"{key} ({one.shown})" if one.shown else key, one.option) for key, one in self.keys.items()]
+        named = [
+            (f"{key} ({one._shown})" if one._shown else key, one.option) for key, one in self.keys.items()
+        ]
         if short:
             return f" Keys: {', '.join(name for name, _ in named)}." if named else ""
         return "".join(f"\n{name}: {own.help}{_range(own)}" for name, own in named)

@@ -74,7 +74,7 @@ class Stages(Watch):
 
     def __init__(self, outlook: TimeEstimate | None = None) -> None:
         super().__init__()
-        self.outlook = outlook or job()
+        self.outlook = outlook or _job()
 
     def plan(self, stages: Sequence[Stage], after: float, /) -> None:
         """Set all stages that lie ahead."""
@@ -116,7 +116,7 @@ def watched(what: str, after: float = REPORT) -> Iterator[Progress]:
 def trained(what: str = "training") -> Iterator[OnStep]:
     """Show a training, such as "training · step 20 of 400 · loss 3.21 · 512 tokens/s · 3 min 10 s left", as a stage of
     a job whose other stages are not known yet."""
-    outlook, last = job(), list[TrainingStep]()
+    outlook, last = _job(), list[TrainingStep]()
 
     def on_step(step: TrainingStep) -> None:
         if not last:
@@ -162,7 +162,7 @@ _bars: list[Live] = []
 """What stands on the terminal."""
 
 
-def job() -> TimeEstimate:
+def _job() -> TimeEstimate:
     """The outlook of the command that runs; one of its own outside of any."""
     return _jobs[-1] if _jobs else TimeEstimate()
 
@@ -200,7 +200,7 @@ def _bar() -> Iterator[None]:
 
 
 def _drawn() -> RenderableType:
-    share = job().share
+    share = _job().share
     row = Table.grid(padding=(0, 1))
     said = prose(_line() or (_doing[-1].what if _doing else ""))
     row.add_row(said, ProgressBar(total=1.0, completed=share, pulse=not share, width=40))

@@ -1,11 +1,11 @@
-"""Which columns hold text, label, id and group, and what a cell of each may say."""
+"""Which columns hold text, label, id and group, and how names and cells are shown."""
 
 from __future__ import annotations
 
 import json
 import math
 import string
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -109,34 +109,6 @@ class Columns:
         names = " or ".join(map(repr, wanted))
         raise TextsError(say("texts.no_text_column", source=source, names=names, found=listed(found)))
 
-    def text_of(self, fields: Mapping[str, object], names: Sequence[str]) -> object:
-        """The text of a row, or what stands in its place; ValueError, half a sentence, for a missing column."""
-        if len(names) == 1 and self.template is None:
-            value = fields.get(names[0])
-            return value if isinstance(value, str) else self._as_conversation(value)
-        for name in names:
-            if name not in fields:
-                raise ValueError(f"it has no column {name!r}")
-        if self.template is None:  # parts that white space does not part stand on lines of their own
-            made = ""
-            for part in filter(None, (self._part(fields[name]) for name in names)):
-                made += part if not made or made[-1].isspace() or part[0].isspace() else f"\n{part}"
-            return made
-        # a shell passes a line end on as a backslash and an n
-        template = self.template.replace("\\n", "\n").replace("\\t", "\t")
-        return _Filled(self._part).vformat(template, (), fields)
-
-    def _as_conversation(self, value: object) -> object:
-        messages = messages_of(value)
-        return value if messages is None else "\n\n".join(filter(None, messages))
-
-    def _part(self, value: object) -> str:
-        """A cell as a part of a text: a list of strings is a line each."""
-        value = self._as_conversation(value)
-        if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
-            return "\n".join(value)
-        return value if isinstance(value, str) else cell_of(value)
-
     def others(self, found: Collection[str]) -> dict[str, Any]:
         """The names of the columns beside the text, the usual ones where none are given or one gives way."""
         return {
@@ -151,25 +123,6 @@ _CONVERSATIONS = ("messages", "conversations", "conversation")
 """Usual names of a column that holds lists of messages, where no column of texts is there."""
 _ANSWERS = {"instruction", "output", "response", "completion", "answer", "target"}
 """Columns beside which `input` is a part of a text at most."""
-
-
-class _Filled(string.Formatter):
-    """A template's fields as parts of a text; of a cell that is an object, `{name[key]}` is what stands under a key."""
-
-    def __init__(self, part: Callable[[object], str]) -> None:
-        self._part = part
-
-    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[object, str]:
-        name, _, rest = field_name.partition("[")
-        value = kwargs[name]
-        for key in filter(None, rest.replace("]", "").split("[")):
-            if isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
-                value = value[int(key)]
-            elif isinstance(value, Mapping) and key in value:
-                value = value[key]
-            else:
-                raise ValueError(f"its column {name!r} has no {key!r}")
-        return self._part(value), name
 
 
 def messages_of(value: object) -> list[str] | None:

@@ -1,13 +1,15 @@
-"""Rows of any source turned into texts, by one set of rules, with a count of all that was mended."""
+"""Rows of any source turned into texts, by one set of rules for what their cells may say, with a count of what was
+mended."""
 
 from __future__ import annotations
 
+import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, mended, name_of
+from pretrace.corpora.columns import Columns, cell_of, distinct, kind_of, listed, mended, messages_of, name_of
 from pretrace.corpora.packing import not_utf8
 from pretrace.errors import TextsError
 from pretrace.results.wording import plural, say
@@ -119,7 +121,7 @@ class TextReading:
         if isinstance(value, str) and value.isascii() and not is_made:
             return value  # nearly always
         try:
-            value = self.columns.text_of(fields, self.chosen)
+            value = self._made_of(fields)
         except ValueError as error:
             raise ValueError(f"has no text: {error}.") from None
         if isinstance(value, bytes):
@@ -132,6 +134,23 @@ class TextReading:
         text, replaced = mended(value)
         self._surrogates += replaced
         return text
+
+    def _made_of(self, fields: Mapping[str, object]) -> object:
+        """The text of a row, or what stands in its place; ValueError, half a sentence, for a missing column."""
+        names, template = self.chosen, self.columns.template
+        if len(names) == 1 and template is None:
+            value = fields.get(names[0])
+            return value if isinstance(value, str) else _as_conversation(value)
+        for name in names:
+            if name not in fields:
+                raise ValueError(f"it has no column {name!r}")
+        if template is None:  # parts that white space does not part stand on lines of their own
+            made = ""
+            for part in filter(None, (_part(fields[name]) for name in names)):
+                made += part if not made or made[-1].isspace() or part[0].isspace() else f"\n{part}"
+            return made
+        # a shell passes a line end on as a backslash and an n
+        return _Filled().vformat(template.replace("\\n", "\n").replace("\\t", "\t"), (), fields)
 
     def _text(self, number: int, fields: Mapping[str, object]) -> Text:
         """The text of a row with all that is known of it. ValueError, half a sentence, where a cell makes no sense."""
@@ -173,6 +192,35 @@ class TextReading:
             (unnamed, "row", "without an id took the row number"),
         )
         return (*made, *(f"{plural(number, noun)} {said}." for number, noun, said in counts if number))
+
+
+def _as_conversation(value: object) -> object:
+    messages = messages_of(value)
+    return value if messages is None else "\n\n".join(filter(None, messages))
+
+
+def _part(value: object) -> str:
+    """A cell as a part of a text: a list of strings is a line each."""
+    value = _as_conversation(value)
+    if isinstance(value, list | tuple) and all(isinstance(one, str) for one in value):
+        return "\n".join(value)
+    return value if isinstance(value, str) else cell_of(value)
+
+
+class _Filled(string.Formatter):
+    """A template's fields as parts of a text; of a cell that is an object, `{name[key]}` is what stands under a key."""
+
+    def get_field(self, field_name: str, args: Any, kwargs: Any) -> tuple[object, str]:
+        name, _, rest = field_name.partition("[")
+        value = kwargs[name]
+        for key in filter(None, rest.replace("]", "").split("[")):
+            if isinstance(value, list | tuple) and key.isdecimal() and int(key) < len(value):
+                value = value[int(key)]
+            elif isinstance(value, Mapping) and key in value:
+                value = value[key]
+            else:
+                raise ValueError(f"its column {name!r} has no {key!r}")
+        return _part(value), name
 
 
 def _name(fields: Mapping[str, object], column: str | None) -> str:

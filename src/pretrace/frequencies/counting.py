@@ -87,9 +87,9 @@ def count(
     known = find_seams(json.loads(spec))
     for seams in (known, "pieces had other tokens"):
         if isinstance(seams, str):
-            counter, method = TokenCounter(spec, plain, None), f"every text encoded whole: {seams}"
+            counter, method = _TokenCounter(spec, plain, None), f"every text encoded whole: {seams}"
         else:
-            counter, method = TokenCounter(spec, plain, seams), f"each distinct piece once: {seams.name}"
+            counter, method = _TokenCounter(spec, plain, seams), f"each distinct piece once: {seams.name}"
         identity = {"source": source, "tokenizer": tokenizer_hash, "whole": seams is not known}
         tally = _Tally(counter, settings, identity)
         agrees = tally.count(texts, on_progress)
@@ -108,7 +108,7 @@ class _Tally:
     encoded. `last` is the hash of the last text, by which another source is recognised. It is kept on disk, for a
     run of this `identity`, so that a killed run goes on where it was."""
 
-    counter: TokenCounter
+    counter: _TokenCounter
     settings: Counting
     identity: dict[str, Any]
     tokens: Counts = field(init=False)
@@ -162,7 +162,7 @@ class _Tally:
             pool.shutdown(cancel_futures=True)
 
     def _counted(self, batch: list[str]) -> tuple[list[str], tuple[Counts, pa.Table, int] | None]:
-        """A batch and what it came to (`TokenCounter.part`), None where pieces of some samples had other tokens."""
+        """A batch and what it came to (`_TokenCounter.part`), None where pieces of some samples had other tokens."""
         samples = []  # from the beginning and from the middle of texts by turns
         for number, text in enumerate(batch[:: max(1, len(batch) // _CHECKS)]):
             start = max(0, len(text) - _CHECKED_CHARS) // 2 * (number % 2)
@@ -293,7 +293,7 @@ def _seams(block: memoryview, seams: Seams) -> npt.NDArray[np.intp]:
     return np.flatnonzero(found) + 1
 
 
-class TokenCounter:
+class _TokenCounter:
     """Counts the tokens of texts as encoding each of them by itself would: cut at their seams, so that each distinct
     piece need be encoded only once, or whole where there are none. `spec` is the tokenizer as its JSON, `plain` says
     that it takes special tokens for text, which the JSON does not hold."""

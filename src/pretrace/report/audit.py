@@ -13,7 +13,7 @@ from pretrace.report.figures import TestFigure, draw_dots
 from pretrace.report.frame import Section, mapping, of_model, section
 from pretrace.results import wording
 from pretrace.results.wording import plural, say, sentences_of
-from pretrace.types import Pair, Power, Verdict
+from pretrace.types import Estimate, Pair, Power, Verdict
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, AuditFigures, documents_of, figures_of, pairs_of
 
@@ -39,10 +39,19 @@ def _part(
             "own": own,
             "controls": len(documents_of(audit, CONTROL)[0]),
             "sensitivity": own.sensitivity if rejected else None,
-            "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+            "leans": _beside_leans(own.leans, audit.effect, own.margin),
         }
 
     return section(title, anchor, f"audit/{anchor}.html", appendix=appendix)(values)
+
+
+def _beside_leans(leans: Sequence[Mapping[str, Any]], effect: Estimate | None, margin: float) -> str:
+    """The effect, with the margin that was taken off, beside what innocent models showed; empty without these."""
+    if not leans or effect is None:
+        return ""
+    below = sum(lean["value"] < effect.value + margin for lean in leans)
+    which = "any" if below == len(leans) else wording.count(below) if below else "none"
+    return f"larger than {which} of the {plural(len(leans), 'lean')} that were measured on innocent models"
 
 
 @section("The generated texts", "texts", "audit/texts.html", appendix=True)
@@ -109,7 +118,7 @@ class AuditPage(verdict.TestPage):
             "tuned": tuned,
             "told_apart": apart,
             "sensitivity": own.sensitivity if verdict.rejected(audit) and shows_test else None,
-            "leans": wording.beside_leans(own.leans, audit.effect, own.margin),
+            "leans": _beside_leans(own.leans, audit.effect, own.margin),
             "seen": cls.exposures(audit),
         }
 

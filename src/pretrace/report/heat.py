@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from rich.console import Console, ConsoleOptions
+from rich.console import Console
 from rich.style import Style
 from rich.text import Text as Line
 
@@ -37,7 +36,7 @@ _TERMINAL = (
 )
 
 
-class HeatStep(NamedTuple):
+class _HeatStep(NamedTuple):
     """One step of the scale: probabilities from `floor` up to the step before."""
 
     floor: float
@@ -46,12 +45,12 @@ class HeatStep(NamedTuple):
 
 
 STEPS = (
-    HeatStep(0.5, "#ffffff", "1 in 2"),
-    HeatStep(0.1, "#fff1cf", "1 in 10"),
-    HeatStep(0.01, "#fedd9a", "1 in 100"),
-    HeatStep(0.001, "#fdbd68", "1 in 1,000"),
-    HeatStep(0.0001, "#f2953a", "1 in 10,000"),
-    HeatStep(0.0, "#dd6f1e", "less"),
+    _HeatStep(0.5, "#ffffff", "1 in 2"),
+    _HeatStep(0.1, "#fff1cf", "1 in 10"),
+    _HeatStep(0.01, "#fedd9a", "1 in 100"),
+    _HeatStep(0.001, "#fdbd68", "1 in 1,000"),
+    _HeatStep(0.0001, "#f2953a", "1 in 10,000"),
+    _HeatStep(0.0, "#dd6f1e", "less"),
 )
 _CEILINGS = tuple(math.log(step.floor) for step in STEPS[:-1])
 
@@ -63,27 +62,22 @@ def heat_step(logp: float | None) -> int | None:
     return next((i for i, ceiling in enumerate(_CEILINGS) if logp >= ceiling), len(STEPS) - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownHeat:
+def heat_lines(heat: Heat, console: Console) -> Iterator[Line]:
     """A text's tokens by how surprising each was, then a legend and the figures. Where the console has no colour,
     tokens below 1 in 1,000 stand in ⟦brackets⟧, below 1 in 10,000 in two."""
-
-    heat: Heat
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Line]:
-        heat, plain = self.heat, console.no_color or console.color_system is None
-        head = Line(named(heat.id), style="bold")
-        if heat.note:
-            head.append(f"  {spelled_out(heat.note)}", style="not bold italic")
-        lines = [head, _body(heat, plain)]
-        if len(heat.pieces) > MAX_PIECES:
-            lines.append(Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens"))
-        legend = Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
-        if not plain:
-            legend = Line("probability at least")
-            for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
-                legend.append("  ").append(step.words, style)
-        yield from (*lines, Line(), legend, _figures(heat))
+    plain = console.no_color or console.color_system is None
+    head = Line(named(heat.id), style="bold")
+    if heat.note:
+        head.append(f"  {spelled_out(heat.note)}", style="not bold italic")
+    yield from (head, _body(heat, plain))
+    if len(heat.pieces) > MAX_PIECES:
+        yield Line(f"… the first {MAX_PIECES} of {wording.count(len(heat.pieces))} tokens")
+    legend = Line("⟦token⟧ held less likely than 1 in 1,000, ⟦⟦token⟧⟧ than 1 in 10,000")
+    if not plain:
+        legend = Line("probability at least")
+        for step, style in list(zip(STEPS, _TERMINAL, strict=True))[1:]:
+            legend.append("  ").append(step.words, style)
+    yield from (Line(), legend, _figures(heat))
 
 
 def shown(piece: str) -> str:

@@ -396,9 +396,9 @@ SECTIONS: Sections[Run] = (
 """The sections of a run's report in reading order."""
 
 
-def pages(run: Run) -> Pages:
+def pages(run: Run, sections: Sections[Run] = SECTIONS) -> Pages:
     """Make the pages of a run."""
     model = _model_name(run)
     values = {"run": run, "model": model}
     title = titled("Membership report", run.corpus, model)
-    return make_pages(title, speaking(SECTIONS, run), lambda: values, "run/page.html")
+    return make_pages(title, speaking(sections, run), lambda: values, "run/page.html")

@@ -119,9 +119,9 @@ def save_run(
     return write_folder(RUN, folder, content, parts=parts, extra=beside, pages=pages)
 
 
-def load_run(folder: Path) -> Run:
+def load_run(folder: str | Path) -> Run:
     """The run that `save_run` wrote, to the last bit; OutputError where it is none, damaged, or of a newer pretrace."""
-    return read_folder(RUN, folder, _load)
+    return read_folder(RUN, Path(folder), _load)
 
 
 def _check(run: Run) -> None:

@@ -244,15 +244,6 @@ def case_spread(probability: Estimate) -> str:
     return f"95% interval {low} to {high} of 100"
 
 
-def beside_leans(leans: Sequence[Mapping[str, Any]], effect: Estimate | None, margin: float) -> str:
-    """The effect, with the margin that was taken off, beside what innocent models showed; empty without these."""
-    if not leans or effect is None:
-        return ""
-    below = sum(lean["value"] < effect.value + margin for lean in leans)
-    which = "any" if below == len(leans) else count(below) if below else "none"
-    return f"larger than {which} of the {plural(len(leans), 'lean')} that were measured on innocent models"
-
-
 def duration(seconds: float) -> str:
     """A time as people say it, in two units at most: "6 min 52 s"."""
     if seconds < 9.95:

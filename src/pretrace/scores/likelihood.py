@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, require_least, scores
-from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Text, Trace, View
+from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Text, Trace
 
 FLOOR = 1e-6
 """What a denominator is kept away from 0 by."""
@@ -123,28 +123,6 @@ class Zlib(_OfStack):
     def over(self, traces: Trace, texts: Sequence[Text], /) -> Doubles:
         sizes = [len(zlib.compress(text.text.encode("utf-8", "replace"), self.level)) for text in texts]
         return _means(traces.logp) / np.array(sizes, np.float64)
-
-
-@scores.add("lowercase")
-@dataclass(frozen=True)
-class Lowercase:
-    """Minus the ratio of the log-perplexities of the text and of its lower-cased form (Carlini et al. 2021).
-
-    lowercase(x) = −(mean logp(x) / mean logp(lower(x)))
-
-    A text without a letter that has two cases, as in Chinese, is skipped, and a corpus in which lower-casing
-    changes next to nothing is refused: the score would be −1 whatever the model had read.
-
-    >>> from pretrace.testing import make_evidence
-    >>> Lowercase()(make_evidence("Abc", logp=[-1.0, -2.0, -6.0], lower=[-4.0, -4.0, -4.0]))
-    -0.75
-    """
-
-    needs = Needs(Quantity.LOGP, View(), View(rewrite="lower"))
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        lower = mean_of(evidence.trace("lower").logp)
-        return -(mean_of(evidence.plain.logp) / min(lower, -FLOOR))
 
 
 Numbers = npt.NDArray[np.floating[Any]]

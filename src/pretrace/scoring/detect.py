@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import PretraceError, TextsError, shown
 from pretrace.results.folder import Column, arrow_table

@@ -28,7 +28,7 @@ from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.detect import check_label_counts, check_labels
-from pretrace.scoring.findings import BLIND, LENGTH, best_of, blind_of, sentences
+from pretrace.scoring.findings import BLIND, LENGTH, sentences
 from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
 from pretrace.statistics.controls import PLACEBO, SHUFFLED, ReadColumn, divide_texts, shuffled_row, survives
@@ -209,10 +209,6 @@ def measure(
     grouping = Grouping.of(groups, members)
     measured = tuple(part.row(key) for key in columns if (part := parts.part(key)))
     fitted = (shuffled_row(name, some, members, chosen) for name, some in shuffled.items())
-    best, blind, lead = best_of(measured), blind_of(measured), None
-    if best is not None and blind is not None:
-        both = (best.name, best.kind), (blind.name, blind.kind)
-        lead = part.lead(*both) if (part := parts.part(*both)) else None
     evaluation = Evaluation(
         rows=(*measured, *filter(None, fitted)),
         members=int(np.count_nonzero(members)),
@@ -223,6 +219,12 @@ def measure(
         comparisons=_comparisons(scores, parts),
         by_copies=_by_copies(rows, parts),
     )
+
+    def lead(row: Measured, other: Measured) -> Estimate | None:
+        both = (row.name, row.kind), (other.name, other.kind)
+        beside = parts.part(*both)
+        return beside.lead(*both) if beside else None
+
     notes = [note, *_partial(rows)]
     if parts.resamples < resamples:
         notes.append(say("measured.resamples", made=parts.resamples, asked=resamples))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.tokens import LEAST, alike, behind
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries
 from pretrace.errors import ModelError
 from pretrace.results.wording import say

@@ -6,7 +6,7 @@ placebo" that the interval of a paired difference lies above 0.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pretrace.results.wording import plural, say
 from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
@@ -24,12 +24,12 @@ _LOPSIDED = 0.6
 """Share of one class from which on an accuracy needs to be read against it."""
 
 
-def best_of(rows: Sequence[Measured]) -> Measured | None:
+def _best_of(rows: Sequence[Measured]) -> Measured | None:
     """The score with the highest AUC, the first of them in a tie; None without scores."""
     return max((row for row in rows if row.kind == "score"), key=lambda row: row.auc.value, default=None)
 
 
-def blind_of(rows: Sequence[Measured], name: str = BLIND) -> Measured | None:
+def _blind_of(rows: Sequence[Measured], name: str = BLIND) -> Measured | None:
     """The row of a baseline that sees no model, None where there is none."""
     return next((row for row in rows if row.kind == "blind" and row.name == name), None)
 
@@ -64,20 +64,20 @@ def sentences(
     evaluation: Evaluation,
     groups: tuple[int, int],
     *,
-    lead: Estimate | None = None,
+    lead: Callable[[Measured, Measured], Estimate | None],
     notes: Sequence[str] = (),
     placebo: str = "",
     shuffles: Mapping[str, int] | None = None,
 ) -> Iterator[str]:
     """Yield the findings of an evaluation, the most important first; "" for what is not said.
 
-    `groups` are the numbers of documents with members and with non-members, `lead` is the AUC of the best score less
-    that of the blind baseline, `notes` are sentences that are known already, `placebo` names the placebo model, and
+    `groups` are the numbers of documents with members and with non-members, `lead` gives the AUC of a score less
+    that of a blind baseline, `notes` are sentences that are known already, `placebo` names the placebo model, and
     `shuffles` says how often each fitted score was fitted on shuffled labels.
     """
     rows = evaluation.rows
     scores = [row for row in rows if row.kind == "score"]
-    best, some = best_of(rows), any(map(_above, scores))
+    best, some = _best_of(rows), any(map(_above, scores))
     if best:
         yield "" if some else say("evaluation.all_chance")
         value, low, high = map(_rounded, (best.auc.value, best.auc.low, best.auc.high))
@@ -87,12 +87,12 @@ def sentences(
         tpr = f"{best.tpr.value:.0%} ({best.tpr.low:.0%} to {best.tpr.high:.0%})"
         yield say("evaluation.reach", name=best.name, tpr=tpr)
         yield say("evaluation.no_width") if best.auc.low == best.auc.high else ""
-    if blind := blind_of(rows):
+    if blind := _blind_of(rows):
         which = "below" if blind.auc.high < 0.5 else "apart" if _above(blind) else "chance"
         yield say(f"evaluation.blind.{which}", auc=_short(blind.auc))
-        if best and _above(best) and lead and which != "below":
-            yield say("evaluation.blind.lead", lead=_short(lead, 0.0))
-    length = blind_of(rows, LENGTH)
+        if best and _above(best) and which != "below" and (ahead := lead(best, blind)):
+            yield say("evaluation.blind.lead", lead=_short(ahead, 0.0))
+    length = _blind_of(rows, LENGTH)
     if length and not length.auc.low <= 0.5 <= length.auc.high:  # many scores depend on it
         word = "longer" if length.auc.value > 0.5 else "shorter"
         yield say("evaluation.length", word=word, auc=_short(length.auc))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say

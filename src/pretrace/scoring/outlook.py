@@ -16,7 +16,7 @@ from typing import Literal, TypeVar
 import numpy as np
 
 from pretrace.backends.serving.address import served_kind
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.rewrites import After, Neighbors
 from pretrace.scoring.evidence import CHUNK, Progress, encoded_for, open_store, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan

@@ -27,7 +27,7 @@ from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Options
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings
-from pretrace.tuning.adapters import tuned_model
+from pretrace.tuning import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
 from pretrace.types import (

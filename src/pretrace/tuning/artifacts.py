@@ -14,7 +14,7 @@ from pretrace import __version__
 from pretrace.backends.adapters import FORMAT, WEIGHTS, read_card
 from pretrace.backends.libraries import peft, transformers
 from pretrace.backends.loading import quiet
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.results.atomic import new_folder
 from pretrace.results.folder import file_hashes, read_lines, write_lines

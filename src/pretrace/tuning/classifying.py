@@ -22,7 +22,7 @@ from pretrace.backends.libraries import inference, nn, torch, transformers
 from pretrace.backends.loading import device_of, load, locate
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
-from pretrace.tuning.adapters import new_adapter
+from pretrace.tuning import new_adapter
 from pretrace.tuning.architectures import train_vocabulary
 from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
 from pretrace.tuning.training import Training, so_many_threads

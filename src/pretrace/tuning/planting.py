@@ -27,7 +27,7 @@ from pretrace.results.output_checks import PLANTED
 from pretrace.results.wording import say
 from pretrace.settings import TRAINING, Option, check_ranges, option, seed_option, shared
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.adapters import new_adapter
+from pretrace.tuning import new_adapter
 from pretrace.tuning.architectures import SMALL, Architecture, new_model
 from pretrace.tuning.artifacts import Artifact, write_planted
 from pretrace.tuning.plan import AT_ONCE, Lora, OnStep, Precision, TrainingPlan, check_choices, expression
@@ -90,16 +90,13 @@ class PlantSettings:
     def adapter(self) -> Lora | None:
         return Lora() if self.method == "lora" else None
 
-    def rate(self, *, existing: bool) -> float:
-        """The learning rate of the training, for an existing model or a new one."""
-        usual = NEW_RATE if not existing else LORA_RATE if self.adapter else FULL_RATE
-        return usual if self.learning_rate is None else self.learning_rate
-
     def plan(self, *, existing: bool) -> TrainingPlan:
         """The training these settings ask for, of an existing model or a new one."""
+        usual = NEW_RATE if not existing else LORA_RATE if self.adapter else FULL_RATE
+        rate = usual if self.learning_rate is None else self.learning_rate
         at_once = AT_ONCE if existing else TrainingPlan().at_once
         own = {"at_once": at_once, "subject": expression(self.adapter) if self.adapter else ""}
-        return shared(TrainingPlan, self, learning_rate=self.rate(existing=existing), **own)
+        return shared(TrainingPlan, self, learning_rate=rate, **own)
 
 
 def in_words(method: PlantMethod, rate: float) -> str:

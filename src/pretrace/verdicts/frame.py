@@ -27,7 +27,7 @@ from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
-from pretrace.cache.location import cache_folder, text_key
+from pretrace.cache import cache_folder, text_key
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Watch
@@ -607,7 +607,7 @@ def power_of(
 
 def trained(how: PlantSettings, units: int) -> dict[str, object]:
     """How the copy was trained on some of so many units, for the sentence on what an all-clear excludes."""
-    rate = how.rate(existing=True)
+    rate = how.plan(existing=True).learning_rate
     return {"how": in_words(how.method, rate), "learning_rate": rate, "units": units}
 
 

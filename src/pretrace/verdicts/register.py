@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.cache.location import cache_folder
+from pretrace.cache import cache_folder
 from pretrace.results.atomic import explained
 from pretrace.results.wording import recorded_p, say
 

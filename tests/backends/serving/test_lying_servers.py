@@ -12,7 +12,7 @@ from model_servers import ESCAPES, asked, is_known
 from pretrace import open_model
 from pretrace.backends.serving import client
 from pretrace.backends.serving.backend import EVERY, Prompt
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import open_store
 from pretrace.types import Quantity

@@ -4,7 +4,7 @@ import datasets
 import pytest
 from made import written
 
-from pretrace.corpora.benchmarks import _facts, card_of
+from pretrace.corpora.benchmarks import _facts
 from pretrace.corpora.benchmarks import wikimia as module
 from pretrace.corpora.benchmarks.wikimia import wikimia
 from pretrace.errors import TextsError
@@ -43,7 +43,7 @@ def test_one_length(folder):
     corpus = wikimia(length=64, path=str(folder))
     found = [(t.id, len(t.text.split()), t.member) for t in corpus.texts]
     assert found == [("64/0", 64, False), ("64/1", 64, True)]
-    assert corpus.card == card_of("wikimia")
+    assert corpus.card == _facts("cards.toml")["wikimia"]
 
 
 def test_all_lengths_are_grouped_by_article(folder):

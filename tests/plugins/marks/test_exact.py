@@ -4,21 +4,10 @@ import random
 
 import numpy as np
 import pytest
-from net.api import (
-    Candidates,
-    CheckSettings,
-    Corpus,
-    MarkSettings,
-    Memory,
-    Models,
-    Text,
-    check_marks,
-    mark,
-    own_candidates,
-)
+from net.api import CheckSettings, Corpus, Memory, Models, Text, check_marks, marks
 
 SETTINGS = CheckSettings(draws=1000, cache=False, model_date="2050")
-OWN = MarkSettings(variant_column=("other",))
+OWN = marks.MarkSettings(variant_column=("other",))
 
 
 def corpus(number=24):
@@ -30,12 +19,12 @@ def sealed():
         text.id: tuple(f"{text.text} It is kept in folder {'abc'[k]}{i}." for k in range(3))
         for i, text in enumerate(corpus().texts)
     }
-    return mark(corpus(), Candidates(made), OWN, draw=random.Random(0).randrange)
+    return marks.mark(corpus(), marks.VariantCandidates(made), OWN, draw=random.Random(0).randrange)
 
 
 def test_the_draw_is_fair():
-    pairs = Candidates({f"t{i}": (f"One {i}.", f"Other {i}.") for i in range(600)})
-    drawn = [one.drawn for one in mark(corpus(600), pairs, OWN).documents]
+    pairs = marks.VariantCandidates({f"t{i}": (f"One {i}.", f"Other {i}.") for i in range(600)})
+    drawn = [one.drawn for one in marks.mark(corpus(600), pairs, OWN).documents]
     assert set(drawn) == {0, 1}
     assert abs(np.mean(drawn) - 0.5) < 0.11  # five standard errors
 
@@ -47,8 +36,8 @@ def test_a_model_that_knows_other_variants_than_the_published_ones_is_far_from_a
 
 
 def test_a_canary_is_read_as_a_sum_over_the_text():
-    lot, settings = random.Random(3).randrange, MarkSettings(canary=True, choices=4)
-    seal = mark(corpus(), own_candidates(corpus(), settings, draw=lot), settings, draw=lot)
+    lot, settings = random.Random(3).randrange, marks.MarkSettings(canary=True, choices=4)
+    seal = marks.mark(corpus(), marks.own_candidates(corpus(), settings, draw=lot), settings, draw=lot)
     found = check_marks(seal, Models(Memory([one.published for one in seal.documents])), SETTINGS)
     assert found.effect_unit == "nats a text"
     assert found.outcome == "consistent"
@@ -77,5 +66,6 @@ def test_a_second_try_with_another_score_withholds_and_the_same_test_again_does_
 )
 def test_too_few_texts_for_the_level_are_told(texts, variants, status):
     made = {one.id: tuple(f"{one.text} {k}" for k in range(variants)) for one in corpus(texts).texts}
-    found = check_marks(mark(corpus(texts), Candidates(made), OWN), Models(Memory()), SETTINGS)
+    seal = marks.mark(corpus(texts), marks.VariantCandidates(made), OWN)
+    found = check_marks(seal, Models(Memory()), SETTINGS)
     assert {one.name: one.status for one in found.checks}["enough"] == status

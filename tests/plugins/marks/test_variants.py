@@ -118,10 +118,7 @@ def answers(**said):
 
 def words(seal, place=0):
     """The published word of each text, or one `place` further."""
-    found = {}
-    for one in seal.documents:
-        found[one.id] = one.trigger.words[(one.drawn + place) % len(one.trigger.words)]
-    return found
+    return {one.id: one.trigger.words[(one.drawn + place) % len(one.trigger.words)] for one in seal.documents}
 
 
 def said_of(seal, **said):

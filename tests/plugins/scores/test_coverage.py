@@ -5,7 +5,7 @@ import pytest
 import torch
 from tiny import SENTENCES, opened
 
-from pretrace.backends.generation import never_drawn
+from pretrace.backends.generation import Writer
 from pretrace.plugins.scores.prefixed import covered
 from pretrace.scores import parse
 from pretrace.scoring.detect import detect
@@ -23,7 +23,7 @@ def backend():
 
 def test_the_likeliest_end_is_the_models_own(backend):
     texts = [*SENTENCES, "a b"]
-    banned = never_drawn(backend.tokens.rust, backend.vocabulary)
+    banned = Writer(backend).banned
     traces = backend.run(backend.encode(texts), Quantity.LOGP, frozenset({GREEDY}))
     for text, trace in zip(texts, traces, strict=True):
         tokens = backend.encode([text])[0].tokens.tolist()

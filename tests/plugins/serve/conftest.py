@@ -62,6 +62,10 @@ class Visitor:
         files = {"file": file} if file else None
         return self.client.post(path, data=data, files=files, **how)
 
+    def entries(self, *folders):
+        """What lies in these folders of the workspace."""
+        return [one for name in folders for one in (self.workspace.folder / name).iterdir()]
+
     @staticmethod
     def said(answer):
         """The sentence of a page that says what did not work."""

@@ -38,7 +38,7 @@ def test_a_form_of_another_page_is_refused(visitor):
     ):  # fmt: skip
         answer = visitor.post("/text", {"text": "a", "model": "m"}, headers={name: value})
         assert answer.status_code == 403, value
-    assert not list((visitor.workspace.folder / "jobs").iterdir())
+    assert not visitor.entries("jobs")
     own = {"origin": HOME, "sec-fetch-site": "same-origin"}
     answer = visitor.post("/text", {"text": " ", "model": "m"}, headers=own)
     assert (answer.status_code, "There is no text" in visitor.said(answer)) == (422, True)
@@ -48,7 +48,7 @@ def test_what_can_be_no_part_of_a_command_is_refused_before_anything_is_kept(vis
     for field in ({"model": "a\0b"}, {"model": "m" * 200_000}, {"scores": "lo\0ss"}):
         answer = visitor.post("/text", {"text": "a", "model": "m", **field})
         assert (answer.status_code, "The field" in visitor.said(answer)) == (422, True)
-    assert not list((visitor.workspace.folder / "looks").iterdir())
+    assert not visitor.entries("looks")
 
 
 def test_every_answer_forbids_what_is_not_needed(visitor):
@@ -125,7 +125,7 @@ def test_a_body_that_is_too_large_is_refused_whatever_it_says(visit):
         answer = visitor.client.post("/collections", content=content, headers=headers)
         assert answer.status_code == 413
     assert visitor.said(answer).startswith("That is larger than is taken here:")
-    assert not list((visitor.workspace.folder / "texts").iterdir())
+    assert not visitor.entries("texts")
 
 
 def test_no_name_leads_out_of_its_folder(tmp_path):
@@ -251,7 +251,7 @@ def test_visitors_through_a_proxy_choose_among_the_models_that_were_listed(visit
             answers.append((answer.status_code, visitor.said(answer).partition(" ")[2]))
     assert {status for status, _ in answers} == {403}
     assert len(set(answers)) == 1  # what is there and what is not is told alike
-    assert not list((visitor.workspace.folder / "jobs").iterdir())
+    assert not visitor.entries("jobs")
     for path in ("/text", page):
         shown = visitor.client.get(path).text
         assert '<option value="vllm:http://gpu:8000">' in shown or not listed

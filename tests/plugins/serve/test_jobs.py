@@ -14,19 +14,15 @@ from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.jobs import Jobs, WebJob
 
 
-def all_of(jobs):
-    return jobs.workspace.records(WebJob)
-
-
-def now(jobs, name):
-    return jobs.workspace.record(WebJob, name)
+def now(jobs, job):
+    return jobs.workspace.record(WebJob, job.id)
 
 
 @pytest.fixture
 def jobs(tmp_path):
     made = Jobs(Workspace.at(tmp_path / "workspace"))
     yield made
-    for job in all_of(made):
+    for job, _ in made.states():
         made._signal(job, signal.SIGKILL)
 
 
@@ -35,7 +31,7 @@ def ended(jobs, job, seconds=60):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         jobs.tick()
-        state = jobs.state(now(jobs, job.id))
+        state = jobs.state(now(jobs, job))
         if state.over:
             return state
         time.sleep(0.05)
@@ -47,7 +43,7 @@ def test_how_a_job_ended_is_known_to_the_next_server(jobs):
     wrong = jobs.add("runs-report", ("runs", "report", "/nowhere"), "results/nothing")
     odd = jobs.add("odd", ("list", "a\0b"), "results/none")  # keeps no other from its turn
     last = jobs.add("list", ("list",), "results/none")
-    states = [jobs.state(now(jobs, one.id)).name for one in (job, wrong)]
+    states = [jobs.state(now(jobs, one)).name for one in (job, wrong)]
     assert states == ["running", "waiting"]  # one at a time
     assert ended(jobs, job).name == "unanswered"
     assert "Scores (higher" in jobs.log(job)
@@ -61,35 +57,28 @@ def test_how_a_job_ended_is_known_to_the_next_server(jobs):
 
 def test_a_killed_job_is_stopped_and_goes_on_when_asked(jobs):
     job = jobs.add("list", ("list",), "results/none")
-    os.kill(now(jobs, job.id).pid, signal.SIGKILL)
+    os.kill(now(jobs, job).pid, signal.SIGKILL)
     state = ended(jobs, job)
     assert (state.name, "process is gone" in state.said) == ("stopped", True)
     time.sleep(0.1)
-    assert (
-        Jobs(jobs.workspace).state(now(jobs, job.id)).name == "stopped"
-    )  # it does not begin again by itself
-    jobs.resume(now(jobs, job.id))
+    assert Jobs(jobs.workspace).state(now(jobs, job)).name == "stopped"  # it does not begin again by itself
+    jobs.resume(now(jobs, job))
     assert ended(jobs, job).name == "unanswered"
 
 
 def test_so_many_wait_and_no_more_and_those_that_wait_can_be_stopped(tmp_path):
     jobs = Jobs(Workspace.at(tmp_path / "workspace"), ServeSettings(most_waiting=2))
-    for _ in range(3):  # the first one runs
-        jobs.add("list", ("list",), "results/none")
+    added = [jobs.add("list", ("list",), "results/none") for _ in range(3)]  # the first one runs
     with pytest.raises(RequestError, match="2 jobs wait for their turn, and 2 is the most") as met:
         jobs.add("list", ("list",), "results/none")
-    assert (met.value.status, len(all_of(jobs))) == (429, 3)
-    for job in sorted(all_of(jobs), key=lambda job: job.pid):  # those that wait first
+    assert (met.value.status, len(jobs.states())) == (429, 3)
+    for job in reversed(added):  # those that wait first
         jobs.stop(job)
-    assert {ended(jobs, job).name for job in all_of(jobs)} == {"stopped"}
-    assert sorted(job.pid > 0 for job in all_of(jobs)) == [
-        False,
-        False,
-        True,
-    ]  # those that waited never began
-    for job in all_of(jobs)[:2]:
+    assert {ended(jobs, job).name for job in added} == {"stopped"}
+    assert [now(jobs, job).pid > 0 for job in added] == [True, False, False]  # those that waited never began
+    for job in added[:2]:
         jobs.resume(job)
-    assert [jobs.state(job).name for job in all_of(jobs)].count("waiting") == 1
+    assert [state.name for _, state in jobs.states()].count("waiting") == 1
 
 
 @pytest.mark.parametrize(
@@ -112,17 +101,15 @@ def test_a_text_that_has_no_place_in_the_queue_leaves_nothing_behind(visit):
     visitor = visit(most_waiting=0)
     answer = visitor.post("/text", {"model": "m", "text": "a"})
     assert (answer.status_code, "0 jobs wait for their turn" in visitor.said(answer)) == (429, True)
-    assert not [
-        *(visitor.workspace.folder / "looks").iterdir(),
-        *(visitor.workspace.folder / "jobs").iterdir(),
-    ]
+    assert not visitor.entries("looks", "jobs")
 
 
 def test_a_number_that_belongs_to_another_process_now_is_not_the_job(jobs):
     mine = WebJob("one", "list", ("list",), "results/none", 0.0, "/", pid=os.getpid(), born=12345.0)
-    (jobs.workspace.folder / "jobs" / "one").mkdir()
-    save(jobs.workspace.folder / "jobs" / "one" / "job.json", mine)
-    assert jobs.state(now(jobs, "one")).name == "stopped"
+    place = jobs.workspace.folder / "jobs" / "one"
+    place.mkdir()
+    save(place / "job.json", mine)
+    assert jobs.state(now(jobs, mine)).name == "stopped"
     jobs.stop(mine)  # or this test would be stopped
 
 
@@ -131,9 +118,9 @@ def test_damaged_records_are_passed_over(jobs):
     place.mkdir()
     for content in ("", "[]", "{}", '{"id": 3}'):
         (place / "job.json").write_text(content)
-        assert all_of(jobs) == []
+        assert jobs.states() == []
         with pytest.raises(RequestError):
-            now(jobs, "odd")
+            jobs.workspace.record(WebJob, "odd")
 
 
 # The key of a server goes to the hosts it belongs to: a model on the page can be named by somebody else.

@@ -35,7 +35,7 @@ def test_a_collection_is_deleted_unless_a_job_is_about_to_read_it(visit, still):
     visitor.post(f"/jobs/{job.id}/stop")
     assert visitor.post(f"{address}/delete").status_code == 200
     assert visitor.workspace.records(Upload) == []
-    assert not [*(visitor.workspace.folder / "incoming").iterdir()]
+    assert not visitor.entries("incoming")
     assert visitor.client.get(address).status_code == 404
 
 

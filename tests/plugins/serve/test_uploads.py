@@ -78,7 +78,7 @@ def test_the_text_of_a_document_is_looked_at(visitor, monkeypatch):
     assert json.loads(place.read_text())["text"] == "Words of\na letter."
     refused = visitor.post("/text", {"model": "m"}, ("mine.docx", b"PK"))
     assert "mine.docx" in visitor.said(refused)
-    assert not [*(visitor.workspace.folder / "incoming").iterdir()]
+    assert not visitor.entries("incoming")
 
 
 def test_what_is_seen_in_a_collection(workspace):
@@ -190,8 +190,7 @@ def test_no_test_is_started_with_what_could_not_be_read(visit):
     ):
         answer = visitor.post(path, data)
         assert (answer.status_code, "a.csv cannot be used" in visitor.said(answer)) == (422, True), path
-    assert not list((visitor.workspace.folder / "jobs").iterdir())
-    assert not list((visitor.workspace.folder / "looks").iterdir())
+    assert not visitor.entries("jobs", "looks")
 
 
 def test_what_a_killed_server_had_half_taken_in_is_swept_away(visit):
@@ -214,10 +213,7 @@ def test_a_full_workspace_takes_nothing_in_and_starts_nothing(visit):
         answer = visitor.post(path, **more)
         assert (answer.status_code, "larger --limits workspace" in visitor.said(answer)) == (507, True), path
     assert len(visitor.workspace.records(Upload)) == 1
-    assert not [
-        *(visitor.workspace.folder / "jobs").iterdir(),
-        *(visitor.workspace.folder / "looks").iterdir(),
-    ]
+    assert not visitor.entries("jobs", "looks")
 
 
 def test_a_workspace_keeps_so_many_uploads_and_texts(visit):

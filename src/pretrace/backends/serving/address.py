@@ -63,7 +63,7 @@ def parse_address(model: str, *, text: bool = False) -> ServerAddress:
     if kind is None or parts is None:
         usual = "chat" if text else "vllm"
         raise ModelError(say("servers.text_address" if text else "servers.address", kind=kind or usual))
-    if holds_secret(parts):
+    if _holds_secret(parts):
         raise ModelError(say("servers.secret", key=KEYS[0]))
     if not text:
         _refuse_generating(parts)
@@ -85,7 +85,7 @@ def refuse_bare_url(model: str) -> None:
     _refuse_generating(parts)
     if _is(parts, "huggingface.co", "hf.co"):
         raise ModelError(say("servers.hub", host=parts.hostname))
-    if holds_secret(parts):
+    if _holds_secret(parts):
         raise ModelError(say("servers.bare_secret", key=KEYS[0]))
     raise ModelError(say("servers.bare", scheme=parts.scheme, host=parts.netloc))
 
@@ -109,7 +109,7 @@ def split_url(url: str) -> SplitResult | None:
     return parts if named and url.isprintable() else None
 
 
-def holds_secret(parts: SplitResult) -> bool:
+def _holds_secret(parts: SplitResult) -> bool:
     """Whether an address has a user, a password or a query, any of which may be secret."""
     return parts.username is not None or parts.password is not None or bool(parts.query)
 
@@ -177,6 +177,6 @@ def host_of(written: str) -> tuple[str, int | None] | None:
     try:
         parts = urlsplit(f"//{written}")
         plain = parts.hostname and parts.netloc == written and len(written.split()) == 1
-        return (parts.hostname or "", parts.port) if plain and not holds_secret(parts) else None
+        return (parts.hostname or "", parts.port) if plain and not _holds_secret(parts) else None
     except ValueError:
         return None

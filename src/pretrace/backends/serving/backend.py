@@ -33,7 +33,7 @@ from pretrace.backends.serving.address import ServerAddress, parse_address
 from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import OPENED, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
-from pretrace.cache.location import cache_folder
+from pretrace.cache import cache_folder
 from pretrace.errors import ModelError, OutputError, shown
 from pretrace.results.atomic import atomic_text
 from pretrace.results.wording import say
@@ -75,13 +75,13 @@ _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, 
 
 
 @dataclass(frozen=True, slots=True)
-class EncodedPassage(Encoded):
+class _EncodedPassage(Encoded):
     """A text as token ids that knows its characters, for servers that take no ids."""
 
     text: str = ""
 
 
-class ServedModel:
+class _ServedModel:
     """A `Backend` behind a server, log-probabilities only, checked before any text is sent; ModelError where it cannot
     be used. `model` is the name the server knows the model by."""
 
@@ -158,7 +158,7 @@ class ServedModel:
         if self.route.asks_ids:
             return made
         return [
-            EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
+            _EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
             for text, one in zip(texts, made, strict=True)
         ]
 
@@ -212,7 +212,7 @@ class ServedModel:
     def close(self) -> None:
         self.client.close()
 
-    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[PromptAnswer]:
+    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[_PromptAnswer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
         try:
             choices, read = _choices(body, prompts)
@@ -232,7 +232,7 @@ class ServedModel:
         ids = tuple(int(one) for one in (*encoded.prefix, *encoded.tokens))
         if self.route.asks_ids:
             return Prompt(ids)
-        if isinstance(encoded, EncodedPassage):
+        if isinstance(encoded, _EncodedPassage):
             return Prompt(ids, encoded.text)
         own = list(ids[len(encoded.prefix) :])
         return Prompt(ids, self.tokens.rust.decode(own, skip_special_tokens=False))
@@ -254,7 +254,7 @@ class ServedModel:
                 return part
         return text
 
-    def _trace(self, encoded: Encoded, prompt: Prompt, answer: PromptAnswer) -> Trace:
+    def _trace(self, encoded: Encoded, prompt: Prompt, answer: _PromptAnswer) -> Trace:
         if encoded.cut and not self.route.asks_ids:
             number = len(prompt.ids)
             ids, words = answer.ids and answer.ids[:number], answer.words and answer.words[:number]
@@ -264,7 +264,7 @@ class ServedModel:
         logp = np.array(answer.logp[start:], dtype=np.float32)
         return Trace(np.array(prompt.ids[start:], dtype=np.int32), logp, cut=encoded.cut)
 
-    def _check_answers(self, prompts: Sequence[Prompt], answers: list[PromptAnswer]) -> list[PromptAnswer]:
+    def _check_answers(self, prompts: Sequence[Prompt], answers: list[_PromptAnswer]) -> list[_PromptAnswer]:
         """The answers; ModelError where one is not about its prompt's tokens, or its numbers are none."""
         wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
         if wanted != found and sorted(wanted) == sorted(found):
@@ -273,7 +273,7 @@ class ServedModel:
             self._check_answer(prompt, answer)
         return answers
 
-    def _check_answer(self, prompt: Prompt, answer: PromptAnswer) -> None:
+    def _check_answer(self, prompt: Prompt, answer: _PromptAnswer) -> None:
         """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
@@ -291,7 +291,7 @@ class ServedModel:
         if any(one is None or not LOWEST <= one <= 1e-3 for one in answer.logp[1:]):
             raise ModelError(say("servers.no_logprobs", name=self.name))
 
-    def _other_tokens(self, prompt: Prompt, answer: PromptAnswer) -> ModelError:
+    def _other_tokens(self, prompt: Prompt, answer: _PromptAnswer) -> ModelError:
         theirs = answer.words or () if answer.ids is None else answer.ids
         ours = prompt.ids if answer.ids is not None else [self._pieces(id_)[0] for id_ in prompt.ids]
         facts = {"theirs": _first_tokens(theirs), "ours": _first_tokens(ours)}
@@ -313,7 +313,7 @@ class ServedModel:
         readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
 
-    def _ask(self, prompts: Sequence[Prompt]) -> list[PromptAnswer]:
+    def _ask(self, prompts: Sequence[Prompt]) -> list[_PromptAnswer]:
         """An answer to each prompt, checked; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
         ahead = ((i, PATH, self.route.request(some, self.model)) for i, some in enumerate(groups))
@@ -327,7 +327,7 @@ class ServedModel:
         for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
             own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
             try:
-                body = self.client.ask(PATH, self.route.request([prompt], self.model, text=True))
+                body = self.client.start(PATH, self.route.request([prompt], self.model, text=True)).result()
             except NotTakenError:
                 return
             (answer,) = self.read(body, [own], whole=False)
@@ -373,7 +373,7 @@ class ServedModel:
         alike = (len(one.logp) == len(other.logp) for one, other in pairs)
         self.identical = not any(far for far, same in zip(apart, alike, strict=True) if same)
 
-    def _extended(self, prompt: Prompt, answer: PromptAnswer) -> Prompt | None:
+    def _extended(self, prompt: Prompt, answer: _PromptAnswer) -> Prompt | None:
         """The prompt with the token more that the server wrote; None where it cannot be told from its text."""
         written, number = answer.written_id, len(prompt.ids)
         if self.route.asks_ids and written is not None:
@@ -383,20 +383,20 @@ class ServedModel:
             return None  # a part of a character, or a token that merges with the one before it
         return made if written in (None, made.ids[number]) else None
 
-    def _refuse_later_distribution(self, first: Sequence[PromptAnswer]) -> None:
+    def _refuse_later_distribution(self, first: Sequence[_PromptAnswer]) -> None:
         """ModelError where the likeliest token beside the last of a text is the one that was written after it: it
         takes the distribution after a token for the one before it, as llama-cpp-python without a start token."""
         known = [
             (best, answer.written_text)
             for prompt, answer in zip(self.prompts, first, strict=True)
-            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer.is_likeliest(place)
+            if len(answer.best) > (place := len(prompt.ids) - 1) and not answer._is_likeliest(place)
             if (best := answer.best[place]) and answer.written_text
         ]
         same = sum(best == written for best, written in known)
         if same > _TIES and same >= len(known) - _TIES:
             raise self._shifted(f"beside {same} of {len(known)} last tokens stands what it wrote after them")
 
-    def _refuse_moved_list(self, first: Sequence[PromptAnswer]) -> None:
+    def _refuse_moved_list(self, first: Sequence[_PromptAnswer]) -> None:
         """ModelError unless the first two sentences have equal numbers up to where they part, and others there."""
         one, other = (prompt.ids for prompt in self.prompts[:2])
         parting = next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
@@ -410,13 +410,13 @@ class ServedModel:
             raise self._shifted("each stands one token too late")
 
     def _refuse_written_otherwise(
-        self, first: Sequence[PromptAnswer], followed: Mapping[int, PromptAnswer]
+        self, first: Sequence[_PromptAnswer], followed: Mapping[int, _PromptAnswer]
     ) -> None:
         """ModelError where tokens that were written as the likeliest are not when they are read."""
         wrong: list[bool] = []
         for i, answer in followed.items():
             place, written = len(self.prompts[i].ids), first[i].written_logp
-            read, likeliest = answer.logp[place], answer.is_likeliest(place)
+            read, likeliest = answer.logp[place], answer._is_likeliest(place)
             if likeliest is not None:
                 wrong.append(not likeliest)
             elif read is not None and written is not None:
@@ -460,7 +460,7 @@ def _apart(one: Sequence[float], other: Sequence[float]) -> float:
     return float(np.abs(np.subtract(one, other)).max(initial=0.0)) if len(one) == len(other) else float("inf")
 
 
-def _difference(one: PromptAnswer, other: PromptAnswer) -> float:
+def _difference(one: _PromptAnswer, other: _PromptAnswer) -> float:
     """The most by which an answer's numbers differ from the first ones of another, which may go on."""
     pairs = zip(one.logp, other.logp, strict=False)
     return max((abs(a - b) for a, b in pairs if a is not None and b is not None), default=0.0)
@@ -485,14 +485,14 @@ def _first_tokens(tokens: Sequence[object]) -> str:
     )
 
 
-def open_served(model: str, settings: ModelSettings) -> ServedModel:
+def open_served(model: str, settings: ModelSettings) -> _ServedModel:
     """The model on a server, checked before any text is sent; ModelError where it cannot be used."""
     address = parse_address(model)
     kind = model.partition(":")[0]
     here = f"for weights that are opened here, and {kind}: names a server, which has opened its own"
     settings.refuse(("revision", *OPENED), here)
     with connect(address, settings) as client:
-        return ServedModel(address, client, settings)
+        return _ServedModel(address, client, settings)
 
 
 @contextmanager
@@ -557,7 +557,7 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptAnswer:
+class _PromptAnswer:
     """What a server said of one prompt: `logp` with one entry a token, None where nothing was predicted, empty
     where it offers none; `ids` and `words`, the tokens as the server has them; `likeliest`, whether each is the
     likeliest at its place; `best`, the text of the one that is; `written_…`, the token that it wrote after the prompt.
@@ -572,12 +572,12 @@ class PromptAnswer:
     written_text: str | None = None
     written_logp: float | None = None
 
-    def is_likeliest(self, place: int) -> bool | None:
+    def _is_likeliest(self, place: int) -> bool | None:
         return self.likeliest[place] if place < len(self.likeliest) else None
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class _Route:
     """How one kind of server is asked: by token ids of several prompts (`asks_ids`) or the text of one, with `body`
     beside them; `answer` reads what came back, LookupError, TypeError or ValueError for another form; `cure` is the
     sentence on how to start it so that it gives log-probabilities of prompts."""
@@ -585,7 +585,7 @@ class Route:
     title: str
     asks_ids: bool
     body: _Json
-    answer: Callable[[_Json, Prompt], PromptAnswer]
+    answer: Callable[[_Json, Prompt], _PromptAnswer]
     cure: str
 
     def request(self, prompts: Sequence[Prompt], model: str, *, text: bool = False) -> _Json:
@@ -645,14 +645,14 @@ def _choices(body: Any, prompts: Sequence[Prompt]) -> tuple[list[_Json], int | N
     return [{**one, "beside": part["logprobs"]} for one, part in zip(choices, parts, strict=True)], None
 
 
-def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
+def _vllm_answer(choice: _Json, prompt: Prompt) -> _PromptAnswer:
     told = choice.get("prompt_token_ids")
     ids = tuple(_whole(one) for one in told) if told else None
     after = (choice.get("token_ids") or [None])[0], choice.get("text")
     written = (*after, _or_none(((choice.get("logprobs") or {}).get("token_logprobs") or [None])[0]))
     said = choice.get("prompt_logprobs")
     if not said:
-        return PromptAnswer((), ids, None, (), (), *written)
+        return _PromptAnswer((), ids, None, (), (), *written)
     # The tokens that the entries themselves are of: those asked for where they are among their keys, else the keys;
     # nothing stands at the first place, so that its token is taken from the ids.
     asked = [*(ids or prompt.ids), *[-1] * len(said)]
@@ -666,10 +666,10 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
     ids = ids if ids and (ids != prompt.ids or ids[: len(keys)] == keys) else keys
     logp = tuple(None if one is None else _number(one["logprob"]) for one in own)
     likeliest = tuple(_whole(rank) == 1 if rank else None for rank in ranks)
-    return PromptAnswer(logp, ids, None, likeliest, (), *written)
+    return _PromptAnswer(logp, ids, None, likeliest, (), *written)
 
 
-def _echo_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
+def _echo_answer(choice: _Json, prompt: Prompt) -> _PromptAnswer:
     """The first `number` entries are the prompt's, all of them where they stand beside the choice."""
     own, number = choice.get("prompt_token_ids"), None
     if "beside" in choice:
@@ -688,7 +688,7 @@ def _echo_answer(choice: _Json, prompt: Prompt) -> PromptAnswer:
         for own, top in zip(logp, tops, strict=False)
     )
     ids = tuple(_whole(one) for one in said.get("token_ids") or ())[:number] or None
-    return PromptAnswer(tuple(logp), ids, tuple(words) or None, likeliest, best, *written)
+    return _PromptAnswer(tuple(logp), ids, tuple(words) or None, likeliest, best, *written)
 
 
 def _written(said: _Json, place: int, choice: _Json, text: str) -> tuple[Any, str, float | None]:
@@ -702,10 +702,10 @@ def _written(said: _Json, place: int, choice: _Json, text: str) -> tuple[Any, st
     return ids[-1] if ids else id_, behind if word is None else word, _or_none(logp)
 
 
-ROUTES: Mapping[str, tuple[Route, ...]] = {
-    "vllm": (Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answer, "servers.vllm_cure"),),
+ROUTES: Mapping[str, tuple[_Route, ...]] = {
+    "vllm": (_Route("vLLM", True, {"prompt_logprobs": 0}, _vllm_answer, "servers.vllm_cure"),),
     "completions": tuple(
-        Route("completions with echo", asks_ids, {"echo": True}, _echo_answer, "servers.echo_cure")
+        _Route("completions with echo", asks_ids, {"echo": True}, _echo_answer, "servers.echo_cure")
         for asks_ids in (True, False)
     ),
 }

@@ -78,12 +78,8 @@ class Client:
         """What lies at a path as JSON; None where the server has no such path."""
         return self._run(self._send("GET", path, missing=(400, 404, 405, 501))).result()
 
-    def ask(self, path: str, body: Mapping[str, Any]) -> Any:
-        """The server's answer as JSON; ModelError where there is none."""
-        return self.start(path, body).result()
-
     def start(self, path: str, body: Mapping[str, Any]) -> Future[Any]:
-        """Send a request as soon as there is room for one more; its result is as of `ask`."""
+        """Send a request as soon as there is room for one more; its result is the answer as JSON or a ModelError."""
         return self._run(self._send("POST", path, body))
 
     def close(self) -> None:

@@ -114,19 +114,16 @@ def _facts(file: str) -> dict[str, Any]:
 
 
 def schema_of(name: str, derive: Callable[[Cells], Cells] = lambda cells: {}, title: str = "") -> Schema:
-    """The schema of a benchmark (`schemas.toml`), with what makes further columns, and its card."""
+    """The schema of a benchmark (`schemas.toml`), with what makes further columns, and its card (`cards.toml`), under
+    another title where one is given."""
     facts = _facts("schemas.toml")[name]
     plain: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()}
-    return Schema(**plain, derive=derive, name=name, card=card_of(name, title))
+    card = _facts("cards.toml")[name]
+    card = {**card, "title": title or card["title"]}
+    return Schema(**plain, derive=derive, name=name, card=card)
 
 
-def card_of(name: str, title: str = "") -> dict[str, Any]:
-    """The card of a benchmark (`cards.toml`), under another title where one is given."""
-    facts = _facts("cards.toml")[name]
-    return {**facts, "title": title or facts["title"]}
-
-
-def read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
+def _read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
     """The texts with a value in a column, whatever its case (None: all), of the one table at a path, or of that of the
     hub for None."""
     source = schema.hub if path is None else _one_table(Path(path), schema.preferred)
@@ -255,13 +252,13 @@ def _side_of(file: Path, schema: Schema) -> str:
 @corpora.add("bookmia")
 def bookmia(path: str | None = None) -> Corpus:
     """Excerpts of 512 words from old books against books of 2023 (Shi et al. 2024). The group is the book."""
-    return read_table(schema_of("bookmia"), path)
+    return _read_table(schema_of("bookmia"), path)
 
 
 @corpora.add("arxiv_mia")
 def arxiv_mia(field: Literal["cs", "math"] | None = None, path: str | None = None) -> Corpus:
     """Abstracts of computer science and mathematics, older against newer (Liu et al. 2024)."""
-    return read_table(schema_of("arxiv_mia"), path, "field", field)
+    return _read_table(schema_of("arxiv_mia"), path, "field", field)
 
 
 def _passage(cells: Cells) -> Cells:
@@ -279,7 +276,7 @@ def arxivtection(path: str | None = None) -> Corpus:
 
     The passage is the `Example_` column that `Answer` names, the group the paper (`ID`).
     """
-    return read_table(schema_of("arxivtection", _passage), path)
+    return _read_table(schema_of("arxivtection", _passage), path)
 
 
 @corpora.add("booktection")
@@ -289,7 +286,7 @@ def booktection(length: Literal["small", "medium", "large"] | None = None, path:
     `length` is about 64, 128 and 256 tokens, None for all together, as FSD does. The passage is the `Example_` column
     that `Answer` names, the group the book (`ID`).
     """
-    return read_table(schema_of("booktection", _passage), path, "Length", length)
+    return _read_table(schema_of("booktection", _passage), path, "Length", length)
 
 
 @corpora.add("ccnewspdd")
@@ -317,7 +314,7 @@ def patentmia(path: str, length: int | None = None) -> Corpus:
     `path` is a file as `pretrace build patents` writes it; `length` takes the snippets of that many words.
     """
     require(length is None or length > 0, f"patentmia: length must be a number of words, found {length!r}.")
-    return read_table(schema_of("patentmia"), path, "length", length)
+    return _read_table(schema_of("patentmia"), path, "length", length)
 
 
 PILE_SUBSETS: dict[str, str] = schema_of("pile").kinds

@@ -68,7 +68,7 @@ def _varied(made: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundString:
+class _FoundString:
     """A string in the text that holds it first, of which `whole` is the plain spelling, what stands before it, its
     format (a `kind`, the `digits` of one case, the places that vary), and `alternatives` of this format. The string and
     these begin with `begun`."""
@@ -127,7 +127,7 @@ class FoundString:
         return ""
 
 
-def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> FoundString | None:
+def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> _FoundString | None:
     """A string with its format: hyphens and the version of a UUID, which is not random, stay as they are. None for a
     UUID of another version, and for a number."""
     places = [place for place, c in enumerate(found) if c != "-"]
@@ -139,13 +139,13 @@ def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> 
     digits = "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef"
     varies = tuple(place for place in places if not (is_version_4 and place in version))
     before = text.text[max(0, start - context) : start]
-    return FoundString(text, whole, start, found, before, kind, digits, varies)
+    return _FoundString(text, whole, start, found, before, kind, digits, varies)
 
 
-class FoundStrings(NamedTuple):
+class _FoundStrings(NamedTuple):
     """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
 
-    strings: tuple[FoundString, ...]
+    strings: tuple[_FoundString, ...]
     left_out: dict[str, int]
 
     @property
@@ -165,7 +165,7 @@ class FoundStrings(NamedTuple):
 
 def random_strings(
     corpus: Corpus, *, alternatives: int = ALTERNATIVES, context: int, seed: int, begun: bool = False
-) -> FoundStrings:
+) -> _FoundStrings:
     """The random strings of the texts with fresh alternatives each; those that are `begun` share half of what may vary.
     A string counts once, in whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of
     many collections err together."""
@@ -175,13 +175,13 @@ def random_strings(
     values = 2 * _ONCE_IN * max(1, len(candidates))
     counts = Counter(end for one in candidates for end in one._edges(one.string, values))
 
-    def accepted(one: FoundString, other: str) -> bool:
+    def accepted(one: _FoundString, other: str) -> bool:
         """Whether another string in its place is random, and begins and ends as no other string of the texts."""
         own = one._edges(one.string, values)
         alone = all(counts[end] <= (end in own) for end in one._edges(other, values))
         return alone and _varied(other) and not one._refuses(other)
 
-    found = list[FoundString]()
+    found = list[_FoundString]()
     for one in candidates:
         if not accepted(one, one.string):
             left["sharing their beginning or end with another string"] += 1
@@ -191,10 +191,10 @@ def random_strings(
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
         drawn = filter(partial(accepted, one), one._drawn(head, alternatives, rng))
         found.append(replace(one, alternatives=tuple(itertools.islice(drawn, alternatives)), begun=head))
-    return FoundStrings(tuple(found), +left)
+    return _FoundStrings(tuple(found), +left)
 
 
-def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator[FoundString]:
+def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator[_FoundString]:
     """The strings of the texts that are random by themselves and what stands around them; counts those left out."""
     seen = set[str]()
     for text in corpus.texts:
@@ -271,7 +271,7 @@ def _matters(settings: CanarySettings) -> dict[str, Any]:
     return {"pattern": [], "context": settings.context}  # the draws are those of results on file
 
 
-def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> FoundStrings:
+def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _FoundStrings:
     """The random strings of texts in any order, `begun` with `text`; TextsError for fewer than five."""
     ordered = sorted(
         corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
@@ -298,9 +298,9 @@ _MOST_UNITS = 2_000
 """Strings that the tests over the whole set count; more add nothing but time."""
 
 
-def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
+def blind_check(strings: Sequence[_FoundString], seed: int) -> Check:
     """Check that scores that see no model do not tell the strings from fresh ones of their format."""
-    scores: dict[str, Callable[[FoundString, str], float]] = {
+    scores: dict[str, Callable[[_FoundString, str], float]] = {
         "the compressed length of context and string": _compressed,
         "the distance from a string that stands before it": _nearness,
         "check digits": lambda _, some: _obeyed(some),
@@ -315,12 +315,12 @@ def blind_check(strings: Sequence[FoundString], seed: int) -> Check:
     return reading.gate_check("canaries.blind", found)
 
 
-def _compressed(one: FoundString, some: str) -> float:
+def _compressed(one: _FoundString, some: str) -> float:
     """Minus the length of context and string: higher where the context holds a part of it."""
     return -float(len(zlib.compress((one.context + some).encode("utf-8", "replace"), 9)))
 
 
-def _nearness(one: FoundString, some: str) -> float:
+def _nearness(one: _FoundString, some: str) -> float:
     """Minus the distance from the nearest string in the context, as numbers: higher in sorted lists, and times."""
     near = [_number(word) for word in re.findall("[0-9a-z]{6,}", one.context.lower())[-20:]]
     return -min((abs(_number(some.lower()) - other) for other in near), default=0.0)
@@ -345,11 +345,11 @@ def _obeyed(made: str) -> float:
     return float(np.dot(rules, [1.0, 1.04, 1.0, 2.0, 2.0, 1.5]))
 
 
-Features = Callable[[FoundString, str], Iterator[tuple[object, object]]]
+Features = Callable[[_FoundString, str], Iterator[tuple[object, object]]]
 """What a string has, each with the group that it is counted in."""
 
 
-def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) -> tuple[float, float]:
+def _set_tests(strings: Sequence[_FoundString], features: Features, seed: int) -> tuple[float, float]:
     """The p-values of how often strings of the set share a feature, against draws of other strings for all of them: of
     each group of features the sum of the squares of their counts, in units of its standard deviation over draws; first
     of the sum over groups, then of the largest. 1 where there are no features."""
@@ -379,7 +379,7 @@ def _set_tests(strings: Sequence[FoundString], features: Features, seed: int) ->
     return share_reached(totals[1:], totals[0]), share_reached(most[1:], most[0])
 
 
-def _placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
+def _placed(one: _FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The characters that vary, by kind and place, whether in the upper half of the alphabet, and whether odd."""
     for i in one.varies:
         place, value = (one.kind, i), one.digits.find(made[i])
@@ -388,7 +388,7 @@ def _placed(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
         yield (*place, "odd"), value % 2
 
 
-def _sequences(one: FoundString, made: str) -> Iterator[tuple[object, object]]:
+def _sequences(one: _FoundString, made: str) -> Iterator[tuple[object, object]]:
     """The runs of one, two and three characters that vary, wherever they stand."""
     letters = "".join(made[i].lower() for i in one.varies)
     return ((n, letters[i : i + n]) for n in (1, 2, 3) for i in range(len(letters) - n + 1))
@@ -402,7 +402,7 @@ def few_check(values: Rows, level: float, *, draws: int, seed: int) -> Check:
     return word_check("canaries.few", p <= level, {"p": p}, first=first, number=len(rows), p=p)
 
 
-def known_check(strings: Sequence[FoundString], words: Collection[str]) -> Check:
+def known_check(strings: Sequence[_FoundString], words: Collection[str]) -> Check:
     """Check that no string is the hash of a common word; `words` are those that the models' tokenizers hold."""
     if not words:
         return word_check("canaries.known", None, words="untold")
@@ -419,7 +419,7 @@ def check_canaries(  # noqa: PLR0913
     models: Models,
     settings: CanarySettings | None = None,
     *,
-    canaries: FoundStrings | None = None,
+    canaries: _FoundStrings | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
@@ -444,7 +444,7 @@ class Canaries(RandomisationTest):
     """The test of random strings."""
 
     settings: CanarySettings
-    found: FoundStrings
+    found: _FoundStrings
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"

@@ -17,9 +17,9 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EngineSettings
-from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import files_of
-from pretrace.plugins.scan.scan import ScanSettings
+from pretrace.plugins.scan.scan import ScanSettings, Searching, delete_parts, plan_scan
+from pretrace.plugins.scan.scan import scan as search
 from pretrace.plugins.scan.searching import RUN
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
@@ -69,13 +69,13 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     columns = replace(with_text_column(source).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
-    asked = room.Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
+    asked = Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
-        plan = room.plan_scan(asked)
+        plan = plan_scan(asked)
         return Reply([plan.words], outcome="plan", statement=plan.words, own={"plan": plan})
     parts = searched.out.parent / f"{searched.out.name}.parts"
     with _shown() as watch, searched.engine.spread(settings.workers) as elsewhere:
-        found = room.scan(asked, parts, watch=watch, elsewhere=elsewhere)
+        found = search(asked, parts, watch=watch, elsewhere=elsewhere)
     if found is None:
         words = (
             f"This part was read. Other parts are missing in {parts}: run them, then once without --shard."
@@ -83,7 +83,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         return Reply([words], outcome="part", statement=words)
     answer = write_verdict(found, searched.out, given, checked=False)
     if not found.settings["searched"]["not read"]:
-        room.delete_parts(parts)
+        delete_parts(parts)
     return answer
 
 
@@ -109,5 +109,5 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
 
 def foresee(corpus: Corpus, searched: tuple[str, ...]) -> tuple[str, str]:
     """What a search of these texts would find, and what it costs, in words."""
-    plan = room.plan_scan(room.Searching(corpus, None, files_of(searched), ScanSettings(), searched))
+    plan = plan_scan(Searching(corpus, None, files_of(searched), ScanSettings(), searched))
     return f"certain for every passage of {RUN} characters or more.", plan.words

@@ -284,20 +284,22 @@ class CorpusReader:
 
     def _batches(self) -> Iterator[_Batch]:
         """What is read of the file at a time, up to where it breaks off."""
-        address, why = self._file.address, self._file.fault
+        address, fault = self._file.address, self._file.fault
+        why = f"{address}: {fault}" if fault else ""
         try:
-            if not why:
+            if not fault:
                 with open_unpacked(address) as stream:
                     yield from self._read(stream, self._file)
         except PretraceError as error:
-            why = str(error)
+            why = str(error) if str(error).startswith(address) else f"{address}: {error}"
         except Exception as error:
             known = isinstance(error, EOFError | OSError | ValueError)
             if not known and type(error).__module__.partition(".")[0] not in ("pyarrow", "fsspec", "aiohttp"):
                 raise
-            why = str(error).partition("\n")[0] or type(error).__name__
+            said = str(error).partition("\n")[0] or type(error).__name__
+            why = f"{address}: {said}"
         if why:
-            self.read = replace(self.read, unread=why if why.startswith(address) else f"{address}: {why}")
+            self.read = replace(self.read, unread=why)
 
     def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Batch]:
         head = stream.peek(HEAD)[:HEAD]

@@ -330,14 +330,14 @@ def list_passages(
     """The passages of a text as they are written in it, up to so many characters, with the documents of each; its
     folded characters begin at `letters`."""
     at = 0
-    for i, one in enumerate(found.passages):
-        end = int(letters[one.end])
-        if i + 1 == len(found.passages):
+    for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
+        end = int(letters[last])
+        if last == found.characters:
             end = len(raw)
         elif not exact:
             end = _written_place(raw[: 8 * most], end)
         said = raw[at:end].decode("utf-8", "ignore")
-        yield said[:most], one.documents
+        yield said[:most], documents
         at, most = end, most - len(said)
         if most <= 0:
             return
@@ -382,45 +382,33 @@ def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     return whole
 
 
-class _Passage(NamedTuple):
-    """Characters [start, end) of a folded text, found in so many documents (0: in none); whether that is `common`."""
-
-    start: int
-    end: int
-    documents: int
-    common: bool = False
-
-
 State = Literal["whole", "template", "part", "common", "no", "too short"]
 STATES: tuple[State, ...] = get_args(State)
 
 
 class FoundText:
     """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
-    it change (`changes`). `coverage` is the share of its characters in runs, `common` the share in passages that stand
-    in very many documents, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
-    hold the whole text. `near` counts near copies, `nearest` names the
-    nearest of them."""
+    it change (`changes`). Its passages go from character `starts` to `ends` and stand in `counts` documents.
+    `coverage` is the share of its characters in runs, `common` the share in passages that stand in very many documents,
+    `longest` its longest run in characters, `documents` how many hold a run, `copies` how many hold the whole text.
+    `near` counts near copies, `nearest` names the nearest of them."""
 
     best: tuple[Sighting, ...] = ()
     nearest: tuple[Sighting, ...] = ()
 
     def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
-        size = int(first[-1])
-        letters = np.searchsorted(first, [0, *changes[:, 0].tolist(), size]).tolist()
-        counts = [0, *np.cumsum(changes[:, 1]).tolist()]
-        spans = zip(letters[:-1], letters[1:], counts, strict=True)
-        passages = [_Passage(*one) for one in spans if one[1] > one[0]]
-        usual = _quarter([one for one in passages if one.documents])
-        self.passages = tuple(
-            one._replace(common=one.documents > 0 and is_common(one.documents, usual)) for one in passages
+        edges = np.searchsorted(first, np.concatenate(([0], changes[:, 0], first[-1:])))
+        wide = np.flatnonzero(np.diff(edges))
+        self.starts, self.ends = edges[:-1][wide], edges[1:][wide]
+        self.counts = np.append(0, np.cumsum(changes[:, 1]))[wide]
+        sizes, found = self.ends - self.starts, self.counts > 0
+        common = found & is_common(self.counts, _quarter(self.counts[found], sizes[found]))
+        self.characters, self.longest = int(edges[-1]), int(whole.longest[text])
+        self.coverage, self.common = (
+            int(sizes[some].sum()) / max(1, self.characters) for some in (found, common)
         )
-        self.characters: int = letters[-1]
-        self.longest = int(whole.longest[text])
-        self.coverage: float = _size(one for one in passages if one.documents) / max(1, self.characters)
-        self.common: float = _size(one for one in self.passages if one.common) / max(1, self.characters)
         self.documents, self.copies, self.near = whole.counts[text].tolist()
-        self._size = max(1, size)
+        self._size = max(1, int(first[-1]))
 
     @property
     def single(self) -> float:
@@ -432,10 +420,7 @@ class FoundText:
         and no other text of the collection, in which `beside` is what was found of it."""
         if not 0 < self.copies <= FEW:
             return 0
-        there, others = (  # the documents that hold each character
-            np.repeat([one.documents for one in some], [one.end - one.start for one in some])
-            for some in (self.passages, beside.passages)
-        )
+        there, others = (np.repeat(one.counts, one.ends - one.starts) for one in (self, beside))
         alone = (there > 0) & (there <= self.copies) & (others <= 1)
         edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
         return int((edges[1::2] - edges[::2]).max(initial=0))
@@ -460,13 +445,11 @@ class FoundText:
     @property
     def _is_template(self) -> bool:
         """Whether many documents hold the text's passages and all break off at the same places between them."""
-        usual = _quarter(self.passages, rarest=False)
-        stretches = groupby(self.passages, lambda one: one.documents <= usual / 2)
-        low = [list(some) for is_low, some in stretches if is_low] if usual >= MANY else []
-        return any(
-            some[0].start > 0 and some[-1].end < self.characters and some[-1].end - some[0].start <= RUN
-            for some in low
-        )
+        most = -_quarter(-self.counts, self.ends - self.starts)
+        edges = np.flatnonzero(np.diff(self.counts <= most / 2, prepend=False, append=False))
+        starts, ends = self.starts[edges[::2]], self.ends[edges[1::2] - 1]
+        inside = (starts > 0) & (ends < self.characters) & (ends - starts <= RUN)
+        return most >= MANY and bool(inside.any())
 
 
 def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
@@ -483,21 +466,13 @@ def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     return found
 
 
-def is_common(documents: int, usual: float) -> bool:
-    """Whether a passage in so many documents is common, beside the `usual` number of the text's rarest quarter."""
-    return documents >= _EVERYWHERE or (documents >= COMMON_DOCUMENTS and documents >= TIMES * usual)
+def is_common(documents: Any, usual: float) -> Any:
+    """Whether passages in so many documents are common, beside the `usual` number of the text's rarest quarter."""
+    return (documents >= _EVERYWHERE) | ((documents >= COMMON_DOCUMENTS) & (documents >= TIMES * usual))
 
 
-def _size(passages: Iterable[_Passage]) -> int:
-    """The characters of passages."""
-    return sum(one.end - one.start for one in passages)
-
-
-def _quarter(passages: Sequence[_Passage], *, rarest: bool = True) -> float:
-    """The number of documents of the rarest quarter of some characters, or of the one that most documents hold."""
-    left = _size(passages) / 4
-    for one in sorted(passages, key=lambda one: one.documents, reverse=not rarest):
-        left -= one.end - one.start
-        if left <= 0:
-            return float(one.documents)
-    return 0.0
+def _quarter(counts: Numbers, sizes: Numbers) -> float:
+    """How many documents hold the rarest quarter of some characters at most: passages of `sizes` stand in `counts`."""
+    order = np.argsort(counts)
+    reached = np.cumsum(sizes[order])
+    return float(counts[order][np.searchsorted(reached, reached[-1] / 4)]) if len(counts) else 0.0

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from pretrace.registry import require, require_least, scores
 from pretrace.rewrites import After
+from pretrace.scores.forms import Behind, Recall
 from pretrace.scores.likelihood import FLOOR, mean_of
-from pretrace.scores.prefixed import Behind, Recall
 from pretrace.statistics.words import in_runs
 from pretrace.types import Continued, Evidence, Needs, Quantity, Reference, Score, View
 

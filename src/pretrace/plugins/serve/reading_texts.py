@@ -61,7 +61,7 @@ def begin(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
     """Start to look at a text: its jobs wait for their turn."""
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     for file in files_in(form, "file")[:1]:
-        text = text_in(jobs.workspace, file.filename or "The file", file.file, jobs.settings)
+        text = text_in(jobs.workspace, file.filename or "The file", file.file, jobs.settings.expanded)
     model, scores, known = line(form, "model"), line(form, "scores") or _SCORES, line(form, "known")
     workspace, settings = jobs.workspace, jobs.settings
     if not text.strip():

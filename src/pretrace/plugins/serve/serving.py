@@ -190,14 +190,12 @@ def application(settings: ServeSettings, *, port: int | None = None) -> FastAPI:
     """The site of a workspace; OutputError where the workspace cannot be used. `port` is the one that is really bound:
     cookies do not tell ports apart."""
     workspace = Workspace.at(settings.workspace)
-    for place in (
-        workspace.folder / "incoming"
-    ).iterdir():  # what a server that was killed had not yet taken in
+    # what a server that was killed had not yet taken in
+    for place in (workspace.folder / "incoming").iterdir():
         shutil.rmtree(place, ignore_errors=True)
     # A session ends with the browser, with another token, and with the secret of the workspace.
-    key = hmac.new(
-        (workspace.folder / "secret").read_bytes(), settings.token.encode(), hashlib.sha256
-    ).hexdigest()
+    secret = (workspace.folder / "secret").read_bytes()
+    key = hmac.new(secret, settings.token.encode(), hashlib.sha256).hexdigest()
     cookie = f"pretrace_{settings.port if port is None else port}"
     middleware = [
         Middleware(TrustedHostMiddleware, allowed_hosts=[*_NAMES, *settings.proxy_name], www_redirect=False),

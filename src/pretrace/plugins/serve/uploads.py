@@ -95,11 +95,7 @@ class Upload:
     facts: _UploadFacts
 
 
-def take(
-    workspace: Workspace,
-    files: Sequence[tuple[str, BinaryIO]],
-    settings: ServeSettings,
-) -> Upload:
+def take(workspace: Workspace, files: Sequence[tuple[str, BinaryIO]], settings: ServeSettings) -> Upload:
     """The upload of what was sent at once, by its names: one file, what a .zip holds, or the texts of a folder. It is
     kept with what was seen in it; RequestError, and nothing is kept."""
     workspace.check_room("texts", settings.most_records)
@@ -159,14 +155,15 @@ def _readable(path: Path, name: str) -> Iterator[None]:
         raise RequestError(said, 422) from error
 
 
-def text_in(workspace: Workspace, name: str, stream: BinaryIO, settings: ServeSettings) -> str:
-    """The text of a file that a visitor sends to look at; nothing is kept. RequestError where it has none."""
+def text_in(workspace: Workspace, name: str, stream: BinaryIO, most: int) -> str:
+    """The text of a file of at most so many bytes that a visitor sends to look at; nothing is kept. RequestError where
+    it has none."""
     name = name[-_LONGEST_NAME:]
     with tempfile.TemporaryDirectory(dir=workspace.folder / "incoming") as folder:
         file = Path(folder, "document")
         with explained(file), _readable(file, name):
-            _copied(stream, file, name, settings.expanded)
-            _check(file, name, settings.expanded)
+            _copied(stream, file, name, most)
+            _check(file, name, most)
             reading = TextReading(USUAL, name)
             kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
             return next(reading.stream(file_rows(file, reading, kind))).text
@@ -266,7 +263,7 @@ def _placed(
     """Copy the texts among the files of a zip, or of a folder that a visitor calls `whole`, into `folder`: their bytes,
     their number, and that of the other files. RequestError for none, too many, or a name that leaves the folder."""
     kept = [name for name in names if not _is_litter(name)]
-    parts = {name: _parts(name, whole, settings) for name in kept}
+    parts = {name: _parts(name, whole, settings.most_depth) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
     documents = [name for name in within if reader_of(name) in _OF_A_FOLDER]
@@ -298,16 +295,14 @@ def _is_litter(name: str) -> bool:
     return "__MACOSX" in path.parts or path.name in (".DS_Store", "Thumbs.db", "desktop.ini")
 
 
-def _parts(name: str, whole: str, settings: ServeSettings) -> tuple[str, ...]:
+def _parts(name: str, whole: str, depth: int) -> tuple[str, ...]:
     """The parts of the path of a file; RequestError for one that is too deep, or would leave its folder."""
     shown = f"{whole}: {name[:100]}"
     parts = PurePosixPath(name).parts
     if not parts or name.startswith("/") or ".." in parts or "\\" in name or ":" in name or "\0" in name:
         raise RequestError(say("serve.refused.outside", shown=shown))
-    if len(parts) - 1 > settings.most_depth:
-        raise RequestError(
-            say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=settings.most_depth)
-        )
+    if len(parts) - 1 > depth:
+        raise RequestError(say("serve.refused.depth", shown=shown, most=len(parts) - 1, depth=depth))
     return parts
 
 

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.cache.location import text_key
+from pretrace.cache import text_key
 from pretrace.cache.store import TEXT, Draw, Entries
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import Progress
 from pretrace.statistics.documents import link_documents
-from pretrace.tuning.adapters import tuned_model
+from pretrace.tuning import tuned_model
 from pretrace.tuning.plan import OnStep, methods
 from pretrace.types import Backend, Corpus, Skipped, Text
 from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
