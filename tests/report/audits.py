@@ -138,7 +138,7 @@ def placebos(documents=203, *, seed=1, mean=0.041):
     plan = replace(planned("placebos", documents), placebos=(replace(OWN, closeness=None),))
     return altered(
         bare(), **found, **said("placebos"), corpus=CORPUS, model=MODEL, checks=(*CHECKS, NO_CONTROLS),
-        reasons=(found_words(answer), f"{NO_CONTROLS.title}: no. {NO_CONTROLS.words}"),
+        reasons=(found_words(answer), f"{NO_CONTROLS.title}: this check failed. {NO_CONTROLS.words}"),
         advice=(GIVE_CONTROLS, CHECKS[-1].cure), answers=(first, answer),
         plan=replace(plan, cures=(GIVE_CONTROLS,)), variants=FIGURES.variants, placebos=(OWN,),
         leans=FIGURES.leans, gaps=FIGURES.gaps, pairs=pairs(16),
@@ -179,7 +179,7 @@ def inconclusive():
     return altered(
         audit, answer=replace(answer, facts={**answer.facts, "placebo": other.name}), answers=(),
         checks=(*CHECKS[:4], gap, CHECKS[5], placebo, CHECKS[7], NO_CONTROLS),
-        reasons=(found_words(answer), *(f"{one.title}: no. {one.words}" for one in (gap, placebo))),
+        reasons=(found_words(answer), *(f"{one.title}: this check failed. {one.words}" for one in (gap, placebo))),
         advice=(gap.cure, placebo.cure, GIVE_CONTROLS, CHECKS[7].cure), placebos=(other,), statements={},
     )  # fmt: skip
 

@@ -80,7 +80,9 @@ def test_what_failed_stands_first_and_says_why():
     assert "failed The two sets of texts are alike as texts, as far as this design needs it" in text
     for check in audits.inconclusive().checks:
         if check.status == "failed":  # in full: the first sentence alone may say the opposite
-            assert re.sub(r"\s+", " ", f"{check.title}: no. {wording.plain(check.words)}") in box
+            assert (
+                re.sub(r"\s+", " ", f"{check.title}: this check failed. {wording.plain(check.words)}") in box
+            )
     assert text.index("failed") < text.index("passed") < text.index("not run") < text.index("Signature")
     assert "Two families differ" in section_text(audits.inconclusive(), "checks")
 

@@ -192,7 +192,7 @@ def test_an_earlier_run_is_replaced_with_all_its_files(tmp_path):
 def test_a_folder_with_anything_else_is_left_alone(tmp_path, content, shown):
     for name, text in content.items():
         (tmp_path / name).write_text(text)
-    message = rf"holds files that pretrace did not write \({shown}\); choose another folder"
+    message = rf"holds files that belong to no result \({shown}\); choose another folder"
     with pytest.raises(OutputError, match=message):
         check_writable(tmp_path, RUN)
     with pytest.raises(OutputError, match=message), new_folder(tmp_path, RUN) as folder:
@@ -202,7 +202,7 @@ def test_a_folder_with_anything_else_is_left_alone(tmp_path, content, shown):
 
 def test_files_that_turn_up_while_working_are_left_alone(tmp_path):
     run = tmp_path / "run"
-    message = "that pretrace did not write"
+    message = "that belong to no result"
     with pytest.raises(OutputError, match=message), new_folder(run, RUN) as folder:  # noqa: PT012
         fill(folder, "word")
         run.mkdir()

@@ -53,7 +53,8 @@ def test_at_a_measured_size_the_measured_figures_stand():
     assert (found.rows[0].auc.low, found.rows[0].auc.high) == pytest.approx((0.509, 0.522))
     said = "is found in about 9 of 100 cases (7 to 10, by kind of text)."
     sides = "With 50 documents and 50 controls, one reading by a model of 1 billion parameters"
-    assert chance("controls", fifty(1e9)) == f"{sides} {said} {found.basis}"
+    assert chance("controls", fifty(1e9)) == f"{sides} {said} {say('expected.alone')} {found.basis}"
+    assert chance("controls-placebo", fifty(1e9)) == f"{sides} {said} {found.basis}"
     assert "No model of" not in found.basis
 
 

@@ -173,7 +173,9 @@ def open_proposer(
             raise ModelError(say("models.no_target", found=found))
         return causal_proposals(target, cache=cache)
     if kind not in ("causal", "masked") or not model:
-        raise ModelError(f"--neighbors must be causal, causal:MODEL or masked:MODEL; found {spec!r}.")
+        raise ModelError(
+            f"a model that proposes words is causal, causal:MODEL or masked:MODEL; found {spec!r}."
+        )
     chosen = ModelSettings(**settings)
     if kind == "causal":
         return causal_proposals(open_huggingface(model, chosen), cache=cache)

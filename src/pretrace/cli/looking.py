@@ -88,7 +88,8 @@ def verify(
 
 
 def show(
-    text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT")], target: Target
+    text: Annotated[str, Option("The text itself, or - for standard input.", metavar="TEXT", essential=True)],
+    target: Target,
 ) -> Reply:
     """Print a text's tokens coloured by how surprising each was to the model."""
 

@@ -92,7 +92,9 @@ def closing(found: Verdict) -> Iterator[str]:
     """The last lines below a verdict: why it has no answer, where it has none, and what would help."""
     if EXIT_CODES[found.outcome] == CANNOT_ANSWER:
         own = [one for one in found.reasons if one not in found.register]
-        failed = tuple(f"{check.title}: no." for check in found.checks if check.status == "failed")
+        failed = tuple(
+            f"{check.title}: this check failed." for check in found.checks if check.status == "failed"
+        )
         else_ = found.statement if found.test in ("flag", "samples") or not own else own[-1]
         yield f"Why there is no answer: {next((one for one in own if failed and one.startswith(failed)), else_)}"
     for advice in found.advice:

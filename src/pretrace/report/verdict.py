@@ -132,7 +132,7 @@ def first_page(verdict: Verdict) -> Markup:
     head, colon, rest = verdict.statement.partition(": ")
     begins = bool(colon) and head in titles.values()
     failed = [(one, wording.plain(one.words)) for one in checks if one.status == "failed"]
-    told = [f"{check.title}: no. {words}" for check, words in failed]
+    told = [f"{check.title}: this check failed. {words}" for check, words in failed]
     reasons = [one for one in verdict.reasons if not any(one.startswith(check.title) for check, _ in failed)]
     kept = [one for one in reasons if not one.startswith(_GAVE)]
     if rejected(verdict) and (kept or told):  # then what the test gave is no reason

@@ -137,7 +137,7 @@ def _objection(place: Path, output: FolderKind | None) -> str | None:
     if not strange:
         return None
     shown = ", ".join(strange[:3]) + (", …" if len(strange) > 3 else "")
-    return f"{place} holds files that pretrace did not write ({shown}); choose another folder."
+    return f"{place} holds files that belong to no result ({shown}); choose another folder."
 
 
 def _found(place: Path) -> Iterator[tuple[FolderKind, Mapping[str, Any]]]:

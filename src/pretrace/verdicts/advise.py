@@ -463,7 +463,9 @@ def chance(test: str, has: Situation, units: int | None = None) -> str:
         "size": _parameters_words(found.size),
     }
     most = "at most " * (test == "flag")
-    return f"{say('expected.comparison', chance=middle, spread=spread, most=most, **numbers)} {found.basis}"
+    alone = f" {say('expected.alone')}" * (test == "controls")
+    said = say("expected.comparison", chance=middle, spread=spread, most=most, **numbers)
+    return f"{said}{alone} {found.basis}"
 
 
 def enough(test: str, has: Situation) -> str:
@@ -497,7 +499,7 @@ def foresee(test: str, has: Situation) -> Iterator[str]:
 def picture(found: _Expected) -> Iterator[str]:
     """Draw the documents needed against copies as bars, and in how many of 100 cases those that there are find it."""
     yield "Documents needed on each side, for 8 of 10 cases;"
-    yield "behind them, in how many of 100 cases yours find it:"
+    yield "then in how many of 100 cases your documents find it:"
     longest = max((math.log10(row.needed) for row in found.rows if row.needed), default=1.0)
     for row in found.rows:
         bar, number = f"{'█' * WIDTH}…", "none would do"

@@ -123,9 +123,9 @@ def conclude(found: ObservedFinding, checks: Sequence[Check]) -> Conclusion:
     if found.p is not None:
         word = "at or below" if found.p <= found.level else "above"
         reasons = [say("outcome.tested", p=found.p, word=word, level=found.level)]
-    reasons += [f"{check.title}: no. {check.words}" for check in failed]
+    reasons += [f"{check.title}: this check failed. {check.words}" for check in failed]
     if unasked:
-        reasons.append(f"{asked.title}: not known. {asked.words}" if asked else say("outcome.unasked"))
+        reasons.append(f"{asked.title}: not checked. {asked.words}" if asked else say("outcome.unasked"))
     if tested and not found.rejects:
         reasons.append(_missed(found))
     withheld = (*(check.name for check in failed), *((SECOND,) if unasked else ()))

@@ -110,7 +110,7 @@ def test_a_failed_control_withholds_either_verdict_or_an_accusation_alone(names,
         found = [decided(p, name) for p in (0.001, 0.4)]
         assert tuple(one.outcome for one in found) == outcomes, name
         if outcomes[0] == "inconclusive":
-            assert f"T {name}: no. W {name}." in found[0].reasons
+            assert f"T {name}: this check failed. W {name}." in found[0].reasons
             assert f"C {name}." in found[0].advice
             assert "cannot say" in found[0].statement
 

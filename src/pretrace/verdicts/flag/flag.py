@@ -354,7 +354,7 @@ def _word_flagging(end: CheckedScores, **names: str) -> Conclusion:
         numbers |= {"times": times(power.epochs), "chance": power.probability.value}
     failed = [check for check in end.checks if check.status == "failed"]
     unmade = [check for check in end.checks if check.status == "not run" and check.name != DRIFT]
-    reasons = [f"{check.title}: no. {check.words}" for check in failed]
+    reasons = [f"{check.title}: this check failed. {check.words}" for check in failed]
     reasons += [say("flag.said.rate", **numbers)] * (outcome != "refused")
     reasons += whole(end.set_test, end.sides.number)
     if outcome == "refused":
@@ -363,10 +363,11 @@ def _word_flagging(end: CheckedScores, **names: str) -> Conclusion:
     else:
         reasons += [say("flag.said.seen", **numbers)] * (outcome == "missed")
         reasons += [*tried(outcome, power), *([end.unmeasured] if end.unmeasured else ())]
-        reasons += [f"{check.title}: not known. {check.words}" for check in unmade]
+        reasons += [f"{check.title}: not checked. {check.words}" for check in unmade]
     cures = (check.cure for check in (*failed, *unmade) if check.cure)
     advice = (*(_missing(end) if outcome == "missed" else ()), *cures)
-    return Conclusion(outcome, say(f"flag.said.{outcome}", **numbers), tuple(reasons), advice)
+    alone = "_alone" * (outcome in ("flagged", "set") and end.sides.placebo is None)
+    return Conclusion(outcome, say(f"flag.said.{outcome}{alone}", **numbers), tuple(reasons), advice)
 
 
 def _missing(end: CheckedScores) -> Iterator[str]:
