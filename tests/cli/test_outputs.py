@@ -137,7 +137,7 @@ def check(case, call, places, out):
     before = contents(out.parent.parent)
     code, _, said = call(*given)
     assert code == 2, said
-    known = ("not replaced", "did not write", "is not empty", "no parts of a run", "never")
+    known = ("not replaced", "belong to no result", "is not empty", "no parts of a run", "never")
     assert any(one in said for one in known)
     assert len([line for line in said.splitlines() if not line.startswith("pretrace: note: ")]) == 1, said
     assert contents(out.parent.parent) == before
