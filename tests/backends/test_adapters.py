@@ -19,10 +19,10 @@ from net.api import (
     Text,
     attach,
     encoded_for,
+    make_adapter,
     methods,
     read_adapter,
     text_key,
-    tune,
 )
 from tiny import SENTENCES, make_model, naive_logp, opened, read
 
@@ -69,7 +69,7 @@ def base():
 @pytest.fixture(scope="module")
 def adapter(base, tmp_path_factory):
     method = methods.make("lora(rank=4, epochs=4, learning_rate=1e-2, batch=2)")
-    return tune(base, TEXTS, method, folder=tmp_path_factory.mktemp("adapters") / "lora")
+    return make_adapter(base, TEXTS, method, folder=tmp_path_factory.mktemp("adapters") / "lora")
 
 
 def test_beginnings_are_shared_alike_with_and_without_the_adapter(adapter):
@@ -91,7 +91,7 @@ def test_tuned_traces_are_those_of_another_copy_with_the_adapter_and_the_base_st
     base = opened(family)
     method = methods.make(f"{expression}(epochs=6, learning_rate=2e-2, batch=2)")
     before, was = traces(base), state(base.model)
-    made = tune(base, TEXTS, method, folder=tmp_path / "adapter")
+    made = make_adapter(base, TEXTS, method, folder=tmp_path / "adapter")
     assert_same_state(state(base.model), was)
     assert same(traces(base), before)
 
@@ -142,7 +142,9 @@ def test_states_inside_the_model_are_those_of_the_tuned_one(base, adapter):
 
 
 def test_several_adapters_share_a_base_and_each_runs_its_own(base, adapter, tmp_path):
-    ia3 = tune(base, TEXTS, methods.make("ia3(epochs=3, learning_rate=5e-2)"), folder=tmp_path / "ia3")
+    ia3 = make_adapter(
+        base, TEXTS, methods.make("ia3(epochs=3, learning_rate=5e-2)"), folder=tmp_path / "ia3"
+    )
     first, second, third = (attach(base, one.folder).backend for one in (adapter, ia3, adapter))
     alone = traces(first)
     assert not same(traces(second), alone)
@@ -168,7 +170,7 @@ def test_the_tuned_back_end_says_what_it_is(base, adapter):
 
 def test_an_untrained_adapter_changes_no_bit(base, tmp_path):
     for expression in ("lora(limit=0)", "adalora(limit=0)", "ia3(limit=0)"):
-        made = tune(base, TEXTS, methods.make(expression), folder=tmp_path / expression[:4])
+        made = make_adapter(base, TEXTS, methods.make(expression), folder=tmp_path / expression[:4])
         tuned = attach(base, made.folder)
         assert same(traces(tuned.backend), traces(base))
         assert not tuned.seen

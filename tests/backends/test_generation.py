@@ -18,8 +18,8 @@ from net.api import (
     continuation,
     distribution,
     draw,
+    make_adapter,
     methods,
-    tune,
 )
 from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 from tokenizers import decoders, models
@@ -199,7 +199,7 @@ def test_an_adapter_is_in_place_while_it_writes_and_no_longer(tmp_path):
     base = opened("llama")
     plain, folder = written(base), tmp_path / "lora"
     corpus = Corpus("made", tuple(Text(f"t{i}", text) for i, text in enumerate(SENTENCES)))
-    tune(base, corpus, methods.make("lora(rank=4, epochs=4, learning_rate=1e-2)"), folder=folder)
+    make_adapter(base, corpus, methods.make("lora(rank=4, epochs=4, learning_rate=1e-2)"), folder=folder)
     tuned, other = attach(base, folder).backend, make_model("llama")
     made, settings = written(tuned), other.generation_config
     from peft import PeftModel

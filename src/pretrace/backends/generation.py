@@ -50,7 +50,7 @@ class Writer:
         self.caches = _keeps_what_it_read(base)
 
     @inference
-    def write(
+    def _write(
         self, base: Any, rows: npt.NDArray[np.int64], uniform: Doubles, sampling: Sampling
     ) -> npt.NDArray[np.int64]:
         """The new ids [rows, tokens] after the ids [rows, length], by the uniform numbers [rows, tokens]. Fewer where
@@ -92,7 +92,7 @@ class Writer:
             uniform = np.stack([_uniform_numbers(prompt, number, how.seed) for prompt in prompts])
             made = []
             for old, new in zip(
-                ids.tolist(), self.write(base, ids, uniform, how.sampling).tolist(), strict=True
+                ids.tolist(), self._write(base, ids, uniform, how.sampling).tolist(), strict=True
             ):
                 end = next((at for at, token in enumerate(new) if token in self.ends), None)
                 made.append(Written(continuation(rust, old[skip:], new[:end]), end is not None))
@@ -251,7 +251,7 @@ def write_ends(base: Any, rows: Sequence[Ids], starts: Sequence[int], state: Con
         seeds = [(state.seed, i % state.samples, int.from_bytes(one, "big")) for i, one in enumerate(digests)]
         # Fewer numbers are the first of more.
         drawn = np.stack([np.random.default_rng(seed).random(tokens) for seed in seeds])
-        made = writer.write(base, np.stack(read).astype(np.int64), drawn, sampling)
+        made = writer._write(base, np.stack(read).astype(np.int64), drawn, sampling)
         new = made.astype(np.int32).reshape(len(here), state.samples, tokens)
         for i, written in zip(here, new, strict=True):
             found[i] = np.ascontiguousarray(written[:, : len(rows[i]) - cuts[i]])

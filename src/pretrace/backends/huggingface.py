@@ -455,11 +455,11 @@ def _read_beginnings(body: Any, ids: torch.Tensor, kept: Begun) -> tuple[torch.T
     return found
 
 
-def _go_on(body: Any, read: Any, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
+def _go_on(body: Any, begun: Any, which: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
     """Hidden states [rows, tokens, width] of `ids`, int64 [rows, tokens], padded on the right, each row after the
-    beginning with its number in `which`, int64 [rows], of which the model has the cache `read`."""
-    cache = copy.copy(read)
-    cache.layers = [copy.copy(layer) for layer in read.layers]
+    beginning with its number in `which`, int64 [rows], of which the model has the cache `begun`."""
+    cache = copy.copy(begun)
+    cache.layers = [copy.copy(layer) for layer in begun.layers]
     cache.batch_select_indices(which)
     hidden: torch.Tensor = body(input_ids=ids, use_cache=True, **going_on(body, cache))[0]
     return hidden
