@@ -34,7 +34,7 @@ NAMES = {
     "pretrace.plugins": "SCORES",
     "pretrace.plugins.scan.corpus": "CorpusFile Reader=CorpusReader",
     "pretrace.plugins.scan.folding": (
-        "FoldedTexts Streams Strings cut_of fold_pieces fold_strings folded hash_of strings_of_item strings_of_lines"
+        "FoldedTexts Strings cut_of fold_pieces fold_strings folded hash_of streams_of strings_of_item strings_of_lines"
     ),
     "pretrace.plugins.scan.searching": "REPEATS FileSearch Table=BlockTable",
     "pretrace.scores": "parse scores",

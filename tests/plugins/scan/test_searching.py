@@ -1,6 +1,5 @@
 """The search against a naive one: every run of 50 characters, nothing else, however documents lie."""
 
-import itertools
 import json
 import random
 import unicodedata
@@ -15,7 +14,6 @@ from net.api import (
     FileSearch,
     FoldedTexts,
     Reader,
-    Streams,
     Strings,
     Table,
     cut_of,
@@ -23,6 +21,7 @@ from net.api import (
     fold_strings,
     folded,
     hash_of,
+    streams_of,
     strings_of_item,
     strings_of_lines,
 )
@@ -68,8 +67,8 @@ def searched(texts, documents, *, exact=True):
     document."""
     found = [[] for _ in documents]
     strings = Strings.of(documents, columns=range(len(documents)))
-    streams, search = Streams(exact=exact), FileSearch(Table(FoldedTexts(texts, exact=True)))
-    for stream in itertools.chain(streams.join(strings), streams.end()):
+    search = FileSearch(Table(FoldedTexts(texts, exact=True)))
+    for stream in streams_of([strings], exact=exact):
         for owner, text, start, end, at, characters, _ in search.runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
             there = (
@@ -176,19 +175,15 @@ def test_what_stands_across_rows_and_buffers_is_one_run():
     rng = random.Random(4)
     text, other = (folded(made(rng, size)).decode().encode("ascii", "ignore") for size in (600, 60))
     rows = [text[i : i + 30] for i in range(0, len(text), 30)]
-    streams, search = Streams(exact=True), FileSearch(Table(FoldedTexts([text, other], exact=True)))
-    found, number = [], 7
+    search = FileSearch(Table(FoldedTexts([text, other], exact=True)))
+    batches, number = [], 7
     for begin in range(0, len(rows), 4):  # a few rows at a time, with another column beside them
         some = rows[begin : begin + 4]
         written = [one for row in some for one in (b"beside", row)]
-        strings = Strings.of(
-            written, rows=[number + i // 2 for i in range(len(written))], columns=[1, 2] * len(some)
-        )
+        numbers = [number + i // 2 for i in range(len(written))]
+        batches.append(Strings.of(written, rows=numbers, columns=[1, 2] * len(some)))
         number += len(some)
-        for stream in streams.join(strings):
-            found += search.runs(stream).tolist()
-    for stream in streams.end():
-        found += search.runs(stream).tolist()
+    found = [row for stream in streams_of(batches, exact=True) for row in search.runs(stream).tolist()]
     assert [row[:4] for row in found] == [[7, 0, 0, len(text)]]
 
 

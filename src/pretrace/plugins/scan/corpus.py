@@ -255,14 +255,23 @@ class CorpusReader:
         self._named = text.split(",") if text is not None else []
         self._wanted = [folding.hash_of(0, one.encode()) for one in self._named]
         self.read = FileFacts(file.address)
-        self._kept = dict[int, DocumentFacts]()  # of rows before `_first`, whose strings go on
+        self._tails = dict[int, folding.Tail]()
+        self._kept = dict[int, DocumentFacts]()  # of rows before `_first`, which the tails hold
         self._first = 0
         self._told: Callable[[int], object] = lambda _: None
 
     def documents(self, most: int | None = None) -> Iterator[folding.Stream]:
         """The documents of the file, up to `most` bytes of it, in one buffer after the other, which is that of the next
         ones as soon as these are asked for."""
-        streams, address = folding.Streams(exact=self._exact), self._file.address
+        return folding.streams_of(self._strings(most), self._tails, exact=self._exact)
+
+    def facts(self, row: int) -> DocumentFacts:
+        """What is known of a document of the last buffer."""
+        return self._kept[row] if row in self._kept else _facts_of(self._told(row - self._first))
+
+    def _strings(self, most: int | None) -> Iterator[Strings]:
+        """The strings of the file, a buffer at a time; where it is not read to its end, no run goes on behind."""
+        address = self._file.address
         for strings, told, number, place in self._batches():
             empty = max(0, number - self.read.documents - len(np.unique(strings.rows)))
             if self._column is not None and empty == number > 0:
@@ -271,16 +280,12 @@ class CorpusReader:
                 break
             self._first, self._told = self.read.documents, told
             self.read = FileFacts(address, number, self.read.unreadable + empty, place)
-            yield from streams.join(strings)
+            yield strings
             if most is not None and place >= most:
-                return
-            self._kept = {row: self.facts(row) for row in streams.rows}
-        if not self.read.unread:
-            yield from streams.end()
-
-    def facts(self, row: int) -> DocumentFacts:
-        """What is known of a document of the last buffer."""
-        return self._kept[row] if row in self._kept else _facts_of(self._told(row - self._first))
+                break
+            self._kept = {row: self.facts(row) for row in folding.rows_of(self._tails.values())}
+        if self.read.unread or (most is not None and self.read.bytes >= most):
+            self._tails.clear()
 
     def _batches(self) -> Iterator[_Batch]:
         """What is read of the file at a time, up to where it breaks off."""

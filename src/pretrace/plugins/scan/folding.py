@@ -3,7 +3,7 @@
 Tags, entities and escapes of HTML and JSON are taken out or read, numbers that count lines are dropped, characters are
 decomposed (NFKD), case folded, and only letters, digits and accents stay: however often a string is escaped, it folds
 to the same bytes. The rule is in `kernels`, by `_forms`; `tests/plugins/scan/plain_folding.py` has it in Python. The
-strings of one column follow each other without a gap (`Streams`), so what stands across rows is found.
+strings of one column follow each other without a gap (`streams_of`), so what stands across rows is found.
 """
 
 from __future__ import annotations
@@ -331,7 +331,7 @@ def cut_of(raw: bytes) -> int:
 # Streams
 
 
-class _Tail(NamedTuple):
+class Tail(NamedTuple):
     """The end of a column: its folded bytes, where strings begin in them, the rows of these, and whether a run reaches
     over it."""
 
@@ -348,7 +348,7 @@ class Stream:
     each column's end a run reaches over."""
 
     def __init__(
-        self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[_Tail], *, last: bool
+        self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[Tail], *, last: bool
     ) -> None:  # fmt: skip
         self.buffer, self.strings, self.last = buffer, strings, last
         self.fresh, self.ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
@@ -364,7 +364,7 @@ class Stream:
         self.rows: Numbers = np.concatenate([*(tail.rows for tail in tails), strings.rows])[order]
 
     @cached_property
-    def tails(self) -> list[_Tail]:
+    def tails(self) -> list[Tail]:
         """The ends of the first columns, which are searched again, once `holds` is known."""
         made = []
         for column, held in enumerate(self.holds[:_COLUMNS].tolist()):
@@ -372,53 +372,41 @@ class Stream:
             start = max(int(self.begins[column]), end - max(TAIL, min(LONGEST_TAIL, held)))
             first, last = np.searchsorted(self.spans[:, 0], (start + 1, end)) - (1, 0)
             starts = np.maximum(self.spans[first:last, 0] - start, 0)
-            made.append(_Tail(self.buffer[start:end].tobytes(), starts, self.rows[first:last], bool(held)))
+            made.append(Tail(self.buffer[start:end].tobytes(), starts, self.rows[first:last], bool(held)))
         return made
 
 
-def rows_of(tails: Iterable[_Tail]) -> set[int]:
+def rows_of(tails: Iterable[Tail]) -> set[int]:
     """The rows of which some ends of columns hold something: those that may go on."""
     return {row for tail in tails for row in tail.rows.tolist()}
 
 
-class Streams:
-    """The columns of a file, from buffer to buffer."""
-
-    def __init__(self, *, exact: bool) -> None:
-        self._exact = exact
-        self._tails: dict[int, _Tail] = {}
-        self._room: Bytes | None = None
-
-    @property
-    def rows(self) -> set[int]:
-        """The rows of which something is kept."""
-        return rows_of(self._tails.values())
-
-    def join(self, strings: Strings) -> Iterator[Stream]:
-        """The strings of a buffer behind the ends of their columns."""
-        if not len(strings.places):
-            strings = Strings.of([b""])
+def streams_of(
+    batches: Iterable[Strings], tails: dict[int, Tail] | None = None, *, exact: bool
+) -> Iterator[Stream]:
+    """Join the strings of each buffer to the ends of their columns, the `tails` by column; what stands at an end that a
+    run reaches over is given once more when nothing comes behind it."""
+    tails, room = {} if tails is None else tails, None
+    for some in batches:
+        strings = some if len(some.places) else Strings.of([b""])
         strings = strings.only(np.argsort(strings.columns, kind="stable"))
         firsts = np.append(0, np.flatnonzero(np.diff(strings.columns)) + 1)
         names = strings.columns[firsts].tolist()
-        tails = [self._tails.get(name, _Tail()) for name in names]
+        before = [tails.get(name, Tail()) for name in names]
         behind: list[bytes | None] = [None] * len(strings.places)
-        for at, tail in zip(firsts.tolist(), tails, strict=True):
+        for at, tail in zip(firsts.tolist(), before, strict=True):
             behind[at] = tail.content
-        buffer, spans = fold_strings(strings, exact=self._exact, behind=behind, room=self._room)
-        self._room = buffer.base
-        made = Stream(buffer, strings, spans, firsts, tails, last=False)
+        buffer, spans = fold_strings(strings, exact=exact, behind=behind, room=room)
+        room = buffer.base
+        made = Stream(buffer, strings, spans, firsts, before, last=False)
         yield made
         for name in names:
-            self._tails.pop(name, None)
+            tails.pop(name, None)
         for name, tail in zip(names, made.tails, strict=False):
-            if len(self._tails) < 4 * _COLUMNS:
-                self._tails[name] = tail
-
-    def end(self) -> Iterator[Stream]:
-        """The ends of columns that a run reaches over, once more: nothing comes behind them."""
-        for tail in self._tails.values():
-            if tail.is_held:
-                some = Strings.of([b""], rows=[int(tail.rows[-1])])
-                buffer, spans = fold_strings(some, exact=self._exact, behind=[tail.content])
-                yield Stream(buffer, some, spans, np.zeros(1, np.int64), [tail], last=True)
+            if len(tails) < 4 * _COLUMNS:
+                tails[name] = tail
+    for tail in tails.values():
+        if tail.is_held:
+            last = Strings.of([b""], rows=[int(tail.rows[-1])])
+            buffer, spans = fold_strings(last, exact=exact, behind=[tail.content])
+            yield Stream(buffer, last, spans, np.zeros(1, np.int64), [tail], last=True)

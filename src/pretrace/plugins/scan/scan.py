@@ -30,7 +30,7 @@ from pretrace.frequencies.counting import count_cores
 from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
-from pretrace.plugins.scan.folding import FoldedTexts, Streams, Strings
+from pretrace.plugins.scan.folding import FoldedTexts, Strings, streams_of
 from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, UNIQUE, WHOLE, State
 from pretrace.plugins.scan.sequences import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
@@ -571,8 +571,8 @@ class _Findings:
 
 def _count_unique(asked: Searching, found: Sequence[searching.FoundText]) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    search, streams = searching.FileSearch(asked.blocks), Streams(exact=asked.exact)
-    for stream in itertools.chain(streams.join(Strings.of(asked.written)), streams.end()):
+    search = searching.FileSearch(asked.blocks)
+    for stream in streams_of([Strings.of(asked.written)], exact=asked.exact):
         search.add(stream, lambda _: ("", "", ""))
     own = searching.summarise_texts(search.part(FileFacts("")), asked.folded)
     both = zip(found, own, strict=True)  # there are no controls
