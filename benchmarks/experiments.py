@@ -68,23 +68,14 @@ class Spoken(Progress):
     and their output goes to a file."""
 
     def __init__(self, every: float = 30.0) -> None:
-        self.every = every
-        self.last = time.monotonic()
-        self.ahead = self.passed = self.tokens = 0
-        self.seconds = 0.0
-
-    def begin(self, texts: int) -> None:
-        """So many more passes over a text lie ahead."""
-        self.ahead += texts
+        super().__init__()
+        self.every, self.last = every, time.monotonic()
 
     def advance(self, texts: int, tokens: int, seconds: float, fresh: bool) -> None:
         """So many are done; what came from the store does not count for the speed."""
-        self.passed += texts
-        if fresh:
-            self.tokens += tokens
-            self.seconds += seconds
+        super().advance(texts, tokens, seconds, fresh)
         speed = f"{self.tokens / self.seconds:,.0f} tokens/s" if self.seconds else "from the cache"
-        self._say(f"  {self.passed:,} of {self.ahead:,} passes over a text, {speed}")
+        self._say(f"  {self.done:,} of {self.total:,} passes over a text, {speed}")
 
     @property
     def on_step(self) -> OnStep:

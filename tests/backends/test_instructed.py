@@ -64,7 +64,7 @@ def test_an_answer_is_its_own_in_any_batch_and_of_its_seed_and_written_once(monk
     assert asked(model) == together != asked(model, seed=4)
     assert asked(model, []) == []
     first, again = asked(opened(TEMPLATE)), opened(TEMPLATE)
-    monkeypatch.setattr(again.writer, "write", lambda *_: pytest.fail("asked again"))
+    monkeypatch.setattr(again.writer, "_write", lambda *_: pytest.fail("asked again"))
     assert asked(again) == first
 
 

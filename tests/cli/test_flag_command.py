@@ -34,7 +34,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(call, tmp_path, pla
     how = ("--score", "ref", "--reference-model", model_folder, "--fdr", 0.2)
     code, said, noted = call(*planted.sets, planted.model, *how, "--out", out)
     assert code == 3
-    assert "consistent with training" in " ".join(said.split())
+    assert "No second model was asked" in " ".join(said.split())
     assert "note: With 100 known documents" in noted
     with (out / "flags.csv").open(encoding="utf-8", newline="") as file:
         chosen = {row["id"] for row in csv.DictReader(file) if row["flagged"] == "1"}
