@@ -397,10 +397,10 @@ class FoundText:
     nearest: tuple[Sighting, ...] = ()
 
     def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
-        edges = np.searchsorted(first, np.concatenate(([0], changes[:, 0], first[-1:])))
-        wide = np.flatnonzero(np.diff(edges))
+        edges = first.searchsorted(np.concatenate(([0], changes[:, 0], first[-1:])))
+        wide = edges[1:] > edges[:-1]
         self.starts, self.ends = edges[:-1][wide], edges[1:][wide]
-        self.counts = np.append(0, np.cumsum(changes[:, 1]))[wide]
+        self.counts = np.concatenate(([0], changes[:, 1])).cumsum()[wide]
         sizes, found = self.ends - self.starts, self.counts > 0
         common = found & is_common(self.counts, _quarter(self.counts[found], sizes[found]))
         self.characters, self.longest = int(edges[-1]), int(whole.longest[text])
@@ -473,6 +473,6 @@ def is_common(documents: Any, usual: float) -> Any:
 
 def _quarter(counts: Numbers, sizes: Numbers) -> float:
     """How many documents hold the rarest quarter of some characters at most: passages of `sizes` stand in `counts`."""
-    order = np.argsort(counts)
-    reached = np.cumsum(sizes[order])
-    return float(counts[order][np.searchsorted(reached, reached[-1] / 4)]) if len(counts) else 0.0
+    order = counts.argsort()
+    reached = sizes[order].cumsum()
+    return float(counts[order[reached.searchsorted(reached[-1] / 4)]]) if len(counts) else 0.0
