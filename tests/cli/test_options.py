@@ -143,11 +143,11 @@ def settings(**given):
 
 def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handful_of_steps():
     made = settings(power=True).power
-    assert [(one.epochs, one.rate(existing=True)) for one in made] == [(1, 5e-5), (1, 5e-4)]
+    assert [(one.epochs, one.plan(existing=True).learning_rate) for one in made] == [(1, 5e-5), (1, 5e-4)]
     # Half of an audit of 200 documents, a window each: six steps of 16 moved a model too little to be seen.
     assert all(100 // one.batch >= 20 for one in made)
     lora = settings(power=True, power_method="lora").power
-    assert [round(one.rate(existing=True), 6) for one in lora] == [1e-3, 1e-2]
+    assert [round(one.plan(existing=True).learning_rate, 6) for one in lora] == [1e-3, 1e-2]
     assert settings().power == ()
 
 

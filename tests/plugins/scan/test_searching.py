@@ -6,7 +6,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from net.api import (
     REPEATS,
@@ -146,12 +146,11 @@ def test_a_string_folds_as_it_does_in_other_forms(text):
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.text(st.characters(exclude_categories=["Cs", "Nd", "Nl", "No"], exclude_characters="\u0345&<\\\u0307"))
-)
+@given(st.text(st.characters(exclude_categories=["Cs", "Nd", "Nl", "No"], exclude_characters="&<\\\u0307")))
 @example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ Iıi")
 def test_a_string_folds_as_it_does_in_other_letters(text):
-    """No digits: "0." may number a line, which its other forms do not."""
+    """No digits: "0." may number a line, which its other forms do not. No iota below a letter: capitals write it out."""
+    assume("\u0345" not in unicodedata.normalize("NFD", text))
     wanted = folded(text)
     spaced = any(unicodedata.normalize("NFKD", one)[0] == " " for one in text)  # an accent that stands alone
     for form in ("NFC", "NFD", *(() if spaced else ("NFKC", "NFKD"))):
