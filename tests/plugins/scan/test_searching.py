@@ -149,7 +149,7 @@ def test_a_string_folds_as_it_does_in_other_forms(text):
 @given(st.text(st.characters(exclude_categories=["Cs", "Nd", "Nl", "No"], exclude_characters="&<\\\u0307")))
 @example("İẞΣ ΟΔΥΣΣΕΥΣ ΟΔΥΣΣΕΎΣ straße ﬁ Iıi")
 def test_a_string_folds_as_it_does_in_other_letters(text):
-    """No digits: "0." may number a line, which its other forms do not. No iota below a letter: capitals write it out."""
+    """No digits: "0." may number a line, which its other forms do not. Capitals write out an iota below a letter."""
     assume("\u0345" not in unicodedata.normalize("NFD", text))
     wanted = folded(text)
     spaced = any(unicodedata.normalize("NFKD", one)[0] == " " for one in text)  # an accent that stands alone
