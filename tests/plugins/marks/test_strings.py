@@ -1,6 +1,7 @@
 """Random strings that stand in texts: which are found and how they are drawn anew; each kind that looks random and is
 not is refused, or told by a score that sees no model; fair ones pass, and the test on them is exact."""
 
+import base64
 import hashlib
 import re
 import uuid
@@ -79,6 +80,11 @@ ELSEWHERE = "with a beginning or end that stands elsewhere in the text"
     [
         (lambda one, _: f"* fix ([{one[:7]}](https://github.com/a/b/commit/{one[:40]}))", ELSEWHERE),
         (lambda one, _: f"image {one[-12:].upper()} is sha256:{one}", ELSEWHERE),
+        # the same string is written in another way in the text: a model copies it
+        (lambda one, _: f"Fingerprint {bytes.fromhex(one).hex(':').upper()}, for scripts {one}", ELSEWHERE),
+        (lambda one, _: f"{{{', '.join(f'0x{b:02X}' for b in bytes.fromhex(one))}}} // {one}", ELSEWHERE),
+        (lambda one, _: f"sha256-{base64.b64encode(bytes.fromhex(one)).decode()} {one}", ELSEWHERE),
+        (lambda one, _: f"little endian {bytes.fromhex(one)[::-1].hex(' ')}, big endian {one}", ELSEWHERE),
         # made from a time, or from a name
         (lambda one, _: f"id {one[:12]}1{one[12:15]}9a3b{one[15:27]}", "UUIDs of other versions"),
         (lambda one, _: f"id {uuid.uuid5(uuid.NAMESPACE_DNS, one).hex}", "UUIDs of other versions"),

@@ -7,6 +7,7 @@ string pass the same rules, so that a string that was drawn at random is one of 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import itertools
 import math
@@ -55,6 +56,7 @@ _RUN = 4
 """Equal digits at the beginning or end that a random string hardly has: 1 in 4,096, as the first may be any."""
 _FAMOUS_UUIDS = frozenset(say("canaries.famous.uuids").split())
 """UUIDs of version 4 that documentation of libraries and standards prints as examples."""
+_ELSEWHERE = "with a beginning or end that stands elsewhere in the text"
 _PLAIN = str.maketrans(string.ascii_uppercase, string.ascii_lowercase, "-")
 
 
@@ -63,18 +65,28 @@ def _plain(text: str) -> str:
     return text.translate(_PLAIN)
 
 
+_APART = {place: None for place in range(128) if not chr(place).isalnum()}
+
+
+def _spelled(text: str) -> str:
+    """Letters and digits alone, without what stands between bytes ("ab:cd", "0xAB, 0xCD"): for a string that a text
+    also writes in another way."""
+    return _plain(text).translate(_APART).replace("0x", "").replace("x", "")
+
+
 def _varied(made: str) -> bool:
     return len(set(made)) >= _FEWEST_CHARACTERS and not made.replace("-", "").isdigit()
 
 
 @dataclass(frozen=True, slots=True)
 class _FoundString:
-    """A string in the text that holds it first, of which `whole` is the plain spelling, what stands before it, its
-    format (a `kind`, the `digits` of one case, the places that vary), and `alternatives` of this format. The string and
-    these begin with `begun`."""
+    """A string in the text that holds it first, of which `whole` are the letters and digits and `first` its place
+    there, what stands before it, its format (a `kind`, the `digits` of one case, the places that vary), and
+    `alternatives` of this format. The string and these begin with `begun`."""
 
     text: Text
     whole: str
+    first: int
     start: int
     string: str
     context: str
@@ -112,13 +124,13 @@ class _FoundString:
 
     def _refuses(self, other: str) -> str:
         """Why a string of its format in this place is no random one; "" where it may be."""
-        first, own = self.start - self.text.text.count("-", 0, self.start), _plain(self.string)
-        before, after = self.whole[:first], self.whole[first + len(own) :].replace(own, "\0")
+        own = _plain(self.string)
+        before, after = self.whole[: self.first], self.whole[self.first + len(own) :].replace(own, "\0")
         near = before[-len(self.context) :] if self.context else ""
         for where in ((near,), (before, after)):
             edges = self._edges(other, 2 * _ONCE_IN * max(1, sum(map(len, where))))
             if any(part in some for _, part in edges for some in where):
-                return "with a beginning or end that stands elsewhere in the text"
+                return _ELSEWHERE
         digits = _plain(other)
         if self.kind.startswith("32 ") and digits[12] in "1235678" and digits[16] in "89ab":
             return "UUIDs of other versions"
@@ -139,7 +151,8 @@ def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> 
     digits = "0123456789ABCDEF" if found != found.lower() else "0123456789abcdef"
     varies = tuple(place for place in places if not (is_version_4 and place in version))
     before = text.text[max(0, start - context) : start]
-    return _FoundString(text, whole, start, found, before, kind, digits, varies)
+    first = len(_spelled(text.text[:start]))
+    return _FoundString(text, whole, first, start, found, before, kind, digits, varies)
 
 
 class _FoundStrings(NamedTuple):
@@ -198,7 +211,7 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
     """The strings of the texts that are random by themselves and what stands around them; counts those left out."""
     seen = set[str]()
     for text in corpus.texts:
-        whole, inputs = _plain(text.text), None
+        whole, inputs = _spelled(text.text), None
         for match in _STRING.finditer(text.text):
             string, why = match[0], ""
             if (one := _string_at(text, whole, match.start(), string, context)) is None:
@@ -209,6 +222,8 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
             elif _plain(string) in seen:
                 why = "found again"
             seen.add(_plain(string))
+            if not why and _stands_otherwise(string, text.text, whole):
+                why = _ELSEWHERE
             if not (why := why or one._refuses(string)):
                 inputs = _inputs_of(text.text) if inputs is None else inputs
                 why = _known(string, inputs)
@@ -216,6 +231,12 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
                 left[why] += 1
             else:
                 yield one
+
+
+def _stands_otherwise(made: str, text: str, whole: str) -> bool:
+    """Whether its bytes stand in the text in base64, or in `whole`, its letters and digits, in the other order."""
+    digest = bytes.fromhex(_plain(made))
+    return digest[::-1].hex() in whole or base64.b64encode(digest).decode().rstrip("=") in text
 
 
 def _known(made: str, inputs: Container[bytes]) -> str:
