@@ -152,7 +152,7 @@ def _opened(*_, **__):
         (("--commitment", "HASH", "--answers", "TEXTS", "--power"), "--power has no use with --answers"),
         (("--commitment", "HASH", "--answers", "TEXTS", "--prompts", "P"), "give one of them"),
         (("--commitment", "HASH", "--texts", "TEXTS"), "another variant than the one drawn"),
-        (("--commitment", "HASH", "--texts", "STRANGE"), "none of their variants"),
+        (("--commitment", "HASH", "--texts", "STRANGE"), "no variant of the sealed file"),
     ],
 )
 def test_check_refuses_before_a_model_is_opened(ask, tmp_path, monkeypatch, marked, options, message):

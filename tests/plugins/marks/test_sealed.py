@@ -136,9 +136,9 @@ def test_published_texts_must_be_those_that_were_drawn(seal):
     assert "those drawn" in check_published(seal, published(t0=reflowed))[0]
     with pytest.raises(TextsError, match="another variant than the one drawn: 't3'"):
         check_published(seal, published(t3=other.variants[1 - other.drawn]))
-    with pytest.raises(TextsError, match=r"4 texts that are none .*: 't0', 't1', 't2' and 1 more"):
+    with pytest.raises(TextsError, match=r"4 are no variant .*: 't0', 't1', 't2' and 1 more"):
         check_published(seal, published(t0="x", t1="x", t2="x", t4="x"))
-    with pytest.raises(TextsError, match="ids that it has not: 'new'"):
+    with pytest.raises(TextsError, match="an id that is not in it: 'new'"):
         check_published(seal, published(new="x"))
     fewer = Corpus("site", tuple(text for text in published().texts if text.id != "t5"))
     assert "1 marked texts are not among" in check_published(seal, fewer)[1]
