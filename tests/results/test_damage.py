@@ -97,6 +97,6 @@ def test_every_kind_is_loaded_and_rendered_by_one_name(saved, tmp_path):
     found = runs.load(folder)
     assert isinstance(found, Run)
     assert found.evaluation == RUN.evaluation
-    for folder in (tmp_path, tmp_path / "missing"):
-        with pytest.raises(OutputError, match="is not a pretrace run"):
+    for folder, why in ((tmp_path, "but run/run.json"), (tmp_path / "missing", "no such folder")):
+        with pytest.raises(OutputError, match=f"is not a pretrace run: .*{why}"):
             runs.load(folder)

@@ -115,7 +115,11 @@ class OpenFolder:
         try:
             return regular(path).read_bytes()
         except FileNotFoundError:
-            found = "there is no such folder" if not self.folder.exists() else f"there is no {name} in it"
+            found = "there is no such folder"
+            if self.folder.exists():
+                there = [one for some in ("", "*/") for one in sorted(self.folder.glob(f"{some}r*.json"))]
+                others = ", ".join(str(one.relative_to(self.folder)) for one in there[:3])
+                found = f"there is no {name} in it{f', but {others}' if others else ''}"
             raise OutputError(
                 f"{self.folder} is not a pretrace {kind.name}: {found}; give a folder that {kind.writer} wrote."
             ) from None

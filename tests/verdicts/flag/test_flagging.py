@@ -341,7 +341,9 @@ def test_near_copies_count_once_and_are_told():
     mine, known = versions("w", 20, 10, seed=1), versions("w", 30, 5, seed=2)
     made = plan(mine, known, LOSS)
     assert (made.prospect.asked, made.prospect.known) == (20, 30)
-    assert "Near copies: 300 of the documents count as one with others on their side" in made.prospect.notes[-1]
+    assert (
+        "Near copies: 300 of the documents count as one with others on their side" in made.prospect.notes[-1]
+    )
     across = replace(known, texts=(*known.texts, Text("same", mine.texts[0].text + " more")))
     note = plan(mine, across, LOSS).prospect.notes[-1]
     assert "Texts in question that say mostly the same as a known non-member: 10" in note
