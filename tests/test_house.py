@@ -71,6 +71,8 @@ def measured():
         "counts": {
             "words of docs": words(ROOT / "docs"),
             "words of README": words(ROOT / "README.md"),
+            "files of src": len(trees),
+            "classes": sum(classes.values()),
             "classes under a name used twice": sum(number for number in classes.values() if number > 1),
             "own modules imported in functions": sum(len([*late(tree)]) for tree in trees),
             "public names": sum(len(public(tree)) for tree in trees),
