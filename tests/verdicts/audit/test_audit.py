@@ -1,8 +1,8 @@
 """Whole audits: members found, non-members not, and every way to be wrong.
 
 Where something is generated, generator and base are real tiny models; else a model is made of numbers. The target is
-the base with what it remembers added, so that exposure is all they differ in (benchmarks/audits/command.py audits models
-that were really trained).
+the base with what it remembers added, so that exposure is all they differ in (benchmarks/audits/command.py audits
+models that were really trained).
 """
 
 import dataclasses
