@@ -63,6 +63,8 @@ def test_a_second_model_is_asked_only_where_it_could_withhold(text):
     assert "reading with other" in watch.seconds
     # without controls nobody is accused
     assert (found.outcome, check(found, "controls")) == ("inconclusive", "failed")
+    with pytest.raises(ModelError, match="is the target, so nothing would be left"):
+        room.recite(TEXTS, replace(MODELS, reference=MODELS.target), SETTINGS, text=text)
 
 
 def test_text_that_can_be_copied_is_left_out():

@@ -25,6 +25,7 @@ from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.settings import AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
+from pretrace.verdicts.recompute import recompute
 
 TINY = Architecture(layers=2, width=64, heads=4, vocabulary=300, max_tokens=128)
 METHOD = "lora(rank=4, epochs=1, learning_rate=0.0003, on='all')"
@@ -121,6 +122,13 @@ def against(base, corpus, *placebos, **more):
     return audit(corpus, models, generator=base, **{"settings": HOW, **more})
 
 
+def made_again(audit):
+    """What `runs verify` computes of the tables, by name; it must agree."""
+    found = {one.name: one for one in recompute(audit)}
+    assert all(one.agrees for one in found.values())
+    return found
+
+
 def status(audit):
     return {check.name: check.status for check in audit.checks}
 
@@ -133,6 +141,12 @@ def test_without_control_documents_members_stand_out_and_are_no_accusation(base)
     assert (figures_of(found).design, found.outcome) == ("placebos", "inconclusive"), found.reasons
     assert [name for name, one in status(found).items() if one == "failed"] == ["controls"]
     assert (found.p < 0.01, found.effect.low > 0) == (True, True)
+    assert {"p", "effect", "outcome", "statement"} <= made_again(found).keys()
+    assert any(name.startswith("p (“No difference in the opposite") for name in made_again(null))
+    assert set(found.table("values")["model"]) == {"target"}  # no second model is asked without controls
+    assert "second" not in status(found)
+    assert set(figures_of(found).plan.cures) <= set(found.advice)
+    assert found.settings["models"]["generator"]["name"]
     assert documents_of(found, SUSPECT)[0] == tuple(sorted(text.id for text in MEMBERS.texts))
     assert found.effect.value == pytest.approx(documents_of(found, SUSPECT)[1].mean())
     assert figures_of(found).leans == figures_of(null).leans
@@ -197,6 +211,8 @@ def test_control_documents_and_a_second_model_give_a_valid_answer(placebos):
         assert answer.facts["placebo"] == (placebos[0].name if family else None)
         assert (figures_of(result).placebo is None) == (not family)
     assert (found.outcome, found.p < 0.01) == ("consistent", True), found.reasons
+    assert (status(found)["mixture"], status(null)["mixture"]) == ("passed", "not run")
+    assert {"p", "outcome"} <= made_again(found).keys() & made_again(null).keys()
     mine, controls = (documents_of(found, side)[1].mean() for side in (SUSPECT, CONTROL))
     assert found.effect.value == pytest.approx(mine - controls)
     assert (null.p > 0.05, null.outcome) == (True, "inconclusive")
@@ -215,6 +231,10 @@ def test_other_procedures_are_shown_and_decide_nothing():
     assert tuple(one.procedure for one in figures_of(found).variants) == names
     assert all(0 <= one.p <= 1 for one in figures_of(found).variants)
     assert answer_of(found) == answer_of(direct(OTHERS, NEVER))
+    paper = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, procedure="paper"))
+    assert paper.effect != found.effect
+    assert "mixture" not in status(paper)
+    assert made_again(paper).keys() == {"outcome", "statement"}  # its p does not follow from the tables
 
 
 def test_a_procedure_of_the_literature_goes_on_without_a_design_and_is_not_believed(base):
