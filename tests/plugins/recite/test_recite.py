@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from net.api import Corpus, Memory, Models, Progress, Text, Watch, Written, save_verdict
+from net.api import Corpus, Memory, ModelError, Models, Progress, Text, Watch, Written, save_verdict
 from net.api import recite as room
 from tiny import MORE_WORDS, WORDS
 

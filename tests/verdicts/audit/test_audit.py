@@ -145,6 +145,7 @@ def test_without_control_documents_members_stand_out_and_are_no_accusation(base)
     assert any(name.startswith("p (“No difference in the opposite") for name in made_again(null))
     assert set(found.table("values")["model"]) == {"target"}  # no second model is asked without controls
     assert "second" not in status(found)
+    assert set(found.table("values")["margin"]) == {figures_of(found).margin} != {0.0}
     assert set(figures_of(found).plan.cures) <= set(found.advice)
     assert found.settings["models"]["generator"]["name"]
     assert documents_of(found, SUSPECT)[0] == tuple(sorted(text.id for text in MEMBERS.texts))
@@ -232,7 +233,9 @@ def test_other_procedures_are_shown_and_decide_nothing():
     assert all(0 <= one.p <= 1 for one in figures_of(found).variants)
     assert answer_of(found) == answer_of(direct(OTHERS, NEVER))
     paper = direct(OTHERS, NEVER, settings=dataclasses.replace(CHARACTERS, procedure="paper"))
-    assert paper.effect != found.effect
+    values = paper.table("values")
+    own, controls = (values["value"][values["control"] == side].mean() for side in (0, 1))
+    assert paper.effect.value != pytest.approx(own - controls)  # which is that of the default procedure
     assert "mixture" not in status(paper)
     assert made_again(paper).keys() == {"outcome", "statement"}  # its p does not follow from the tables
 
