@@ -14,8 +14,7 @@ from pretrace import open_corpus
 from pretrace.errors import OutputError
 from pretrace.plugins.scan import scan as room
 from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
-from pretrace.plugins.scan.folding import FoldedTexts
-from pretrace.plugins.scan.searching import is_common
+from pretrace.plugins.scan.searching import _is_common
 from pretrace.runs import load
 
 
@@ -85,9 +84,8 @@ def test_what_is_read_in_parts_is_the_same_to_the_bit(place):
             np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
     with pytest.raises(OutputError, match="--near"):
         room.scan(asked(place), place / "more.parts")
+    written(place / "texts.jsonl", [{"text": prose(99)}])
     other = asked(place, **how)
-    other.texts = (*other.texts[1:], other.texts[0])
-    other.folded = FoldedTexts(other.written)
     with pytest.raises(OutputError, match="for other texts"):
         room.scan(other, place / "more.parts")
     (place / "letter.parts").mkdir()
@@ -174,10 +172,10 @@ def test_a_passage_that_stands_everywhere_does_not_count(place, call):
 
 
 def test_common_is_what_stands_in_very_many_documents_beside_the_rest():
-    assert is_common(1000, 1000)
-    assert is_common(100, 10)
-    assert not is_common(100, 11)
-    assert not is_common(99, 1)
+    assert _is_common(1000, 1000)
+    assert _is_common(100, 10)
+    assert not _is_common(100, 11)
+    assert not _is_common(99, 1)
 
 
 def test_a_text_file_is_one_document_however_long(place, monkeypatch):

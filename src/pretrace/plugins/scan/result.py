@@ -50,7 +50,7 @@ def _show_passages(verdict: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("scan")
-class ScanPage(TestPage):
+class _ScanPage(TestPage):
     """The passages that were found."""
 
     sections = (_show_passages,)

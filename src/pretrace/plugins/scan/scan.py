@@ -105,39 +105,21 @@ class ScanSettings:
         Columns(encoding=self.corpus_encoding)  # which knows all encodings
         require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
         require(self.match == "folded" or not (self.near or self.overlap), say("scan.refused.near_exact"))
-        _ = self.turn
+        _ = self._turn
 
     @property
-    def turn(self) -> Turn:
+    def _turn(self) -> Turn:
         """The files that are read here."""
         return Turn.parse(self.shard) if self.shard else Turn()
-
-
-@dataclass(frozen=True, slots=True)
-class _ScanPlan:
-    """What a scan would read: files, bytes as they lie there, and seconds (None: unread)."""
-
-    files: int
-    bytes: int
-    probed: int
-    seconds: float | None
-    columns: str = ""
-
-    @property
-    def words(self) -> str:
-        """The plan in one sentence or two."""
-        said = say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns)
-        if self.seconds is None:
-            return said
-        takes = say("scan.plan.takes", seconds=duration(self.seconds), probed=self.probed / 1e6)
-        return f"{said} {takes}"
 
 
 @dataclass(eq=False)
 class Searching:
     """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
-    as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
-    them. TextsError where no text is long enough to be found."""
+    as they are given, `written` in bytes, and `folded` as they are compared, those of the collection first and the
+    control texts behind them. `name` is what the corpus is called, by its sources, `columns` says which of it are
+    searched, and `digest` is a hash of what is looked for, and how. TextsError where no text is long enough to be
+    found."""
 
     corpus: Corpus
     heldout: Corpus | None
@@ -148,54 +130,40 @@ class Searching:
     def __post_init__(self) -> None:
         self.exact = self.settings.match == "exact"
         self.texts = (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
+        self.written = [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
         self.folded = FoldedTexts(self.written, exact=self.exact)
         if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
             raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
-
-    @property
-    def written(self) -> list[bytes]:
-        """What is written in them."""
-        return [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
-
-    @property
-    def name(self) -> str:
-        """What the corpus is called: the names of its sources."""
+        settings, column = self.settings, self.settings.corpus_column
         names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
-        return first_of(names[:3], len(names))
-
-    @property
-    def columns(self) -> str:
-        """Which columns of the corpus are searched, in words."""
-        column = self.settings.corpus_column
-        return "in every column with text" if column is None else f"in the column {column!r} alone"
-
-    @property
-    def digest(self) -> str:
-        """A hash of what is looked for, and how."""
-        how = f"{self.settings.match} {len(self.corpus)} ".encode()
-        texts = hashlib.sha256(how + self.folded.buffer.tobytes()).hexdigest()
-        return " ".join((texts, *(name for name in ("near", "overlap") if getattr(self.settings, name))))
+        self.name = first_of(names[:3], len(names))
+        self.columns = "in every column with text" if column is None else f"in the column {column!r} alone"
+        texts = hashlib.sha256(
+            f"{settings.match} {len(self.corpus)} ".encode() + self.folded.buffer.tobytes()
+        )
+        more = (name for name in ("near", "overlap") if getattr(settings, name))
+        self.digest = " ".join((texts.hexdigest(), *more))
 
     @cached_property
-    def blocks(self) -> searching.BlockTable:
+    def _blocks(self) -> searching.BlockTable:
         """The texts as documents are compared with them, by their blocks."""
         return searching.BlockTable(self.folded)
 
     @cached_property
-    def shingles(self) -> TextSequences | None:
+    def _shingles(self) -> TextSequences | None:
         """The same by sequences of 5 words, where near copies are wanted."""
         return TextSequences(self.written, SHINGLE) if self.settings.near else None
 
     @cached_property
-    def grams(self) -> TextSequences | None:
+    def _grams(self) -> TextSequences | None:
         """The same by sequences of 13 words, where their overlap is wanted."""
         return TextSequences(self.written, GRAM) if self.settings.overlap else None
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
+    def _open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         return self.digest, partial(_search_file, self)
 
-    def workers(self, files: int) -> int:
+    def _workers(self, files: int) -> int:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or count_cores(), files))
 
@@ -204,8 +172,9 @@ Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
 
-def plan_scan(asked: Searching) -> _ScanPlan:
-    """What a scan would read, timed on the first 50 MB; nothing is kept."""
+def plan_scan(asked: Searching) -> tuple[str, dict[str, Any]]:
+    """What a scan would read, in a sentence or two and in figures (files, bytes as they lie there, seconds), timed on
+    the first 50 MB (None: there are none); nothing is kept."""
     files = asked.files
     for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
@@ -214,8 +183,12 @@ def plan_scan(asked: Searching) -> _ScanPlan:
                 read += _search_file(asked, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
-    seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return _ScanPlan(len(files), size, read, seconds, asked.columns)
+    seconds = took * size / read / asked._workers(len(files)) if read and size else None
+    words = say("scan.plan.read", files=len(files), size=size / 1e6, columns=asked.columns)
+    if seconds is not None:
+        words += f" {say('scan.plan.takes', seconds=duration(seconds), probed=read / 1e6)}"
+    plan = {"files": len(files), "bytes": size, "probed": read, "seconds": seconds}
+    return words, {**plan, "columns": asked.columns}
 
 
 def scan(
@@ -223,7 +196,7 @@ def scan(
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
-    began, turn = time.perf_counter(), asked.settings.turn
+    began, turn = time.perf_counter(), asked.settings._turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
     _claim_folder(parts, asked.digest)
     missing = [  # those that broke off are tried again
@@ -242,7 +215,7 @@ def scan(
         _search(asked, missing, parts, add)
     elif missing and elsewhere is not None:
         for file, part in elsewhere(
-            asked.open, ((file, f"the file {file.address}", file) for file in missing)
+            asked._open, ((file, f"the file {file.address}", file) for file in missing)
         ):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
@@ -262,12 +235,12 @@ def _search_file(
     what ends the search."""
     settings, before = asked.settings, 0
     reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
-    search = searching.FileSearch(asked.blocks, file.address)
-    words = WordsFound(file.address, asked.shingles, asked.grams)
+    search = searching.FileSearch(asked._blocks, file.address)
+    words = WordsFound(file.address, asked._shingles, asked._grams)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
         search.add(stream, reader.facts)
-        if asked.shingles or asked.grams:
+        if asked._shingles or asked._grams:
             words.add(stream, reader.facts)
         before = reader.read.bytes
     part = search.part(reader.read)
@@ -278,7 +251,7 @@ def _search_file(
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
     stop = threading.Event()
-    _ = asked.blocks, asked.shingles, asked.grams  # made once, before there are threads
+    _ = asked._blocks, asked._shingles, asked._grams  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -297,7 +270,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
             stop.set()  # before this thread takes the next file
             raise
 
-    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
+    with ThreadPoolExecutor(asked._workers(len(files))) as pool:
         try:
             list(pool.map(one, files))
         finally:
@@ -377,7 +350,7 @@ class _Findings:
         self.found = found = searching.summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        self.overlap = asked.grams.shares(whole.grams) if asked.grams else np.full(len(found), np.nan)
+        self.overlap = asked._grams.shares(whole.grams) if asked._grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = _chance_of(self.mine, self.controls) if self.controls else None
         self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
@@ -571,7 +544,7 @@ class _Findings:
 
 def _count_unique(asked: Searching, found: Sequence[searching.FoundText]) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    search = searching.FileSearch(asked.blocks)
+    search = searching.FileSearch(asked._blocks)
     for stream in streams_of([Strings.of(asked.written)], exact=asked.exact):
         search.add(stream, lambda _: ("", "", ""))
     own = searching.summarise_texts(search.part(FileFacts("")), asked.folded)

@@ -402,7 +402,7 @@ class FoundText:
         self.starts, self.ends = edges[:-1][wide], edges[1:][wide]
         self.counts = np.concatenate(([0], changes[:, 1])).cumsum()[wide]
         sizes, found = self.ends - self.starts, self.counts > 0
-        common = found & is_common(self.counts, _quarter(self.counts[found], sizes[found]))
+        common = found & _is_common(self.counts, _quarter(self.counts[found], sizes[found]))
         self.characters, self.longest = int(edges[-1]), int(whole.longest[text])
         self.coverage, self.common = (
             int(sizes[some].sum()) / max(1, self.characters) for some in (found, common)
@@ -466,7 +466,7 @@ def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
     return found
 
 
-def is_common(documents: Any, usual: float) -> Any:
+def _is_common(documents: Any, usual: float) -> Any:
     """Whether passages in so many documents are common, beside the `usual` number of the text's rarest quarter."""
     return (documents >= _EVERYWHERE) | ((documents >= COMMON_DOCUMENTS) & (documents >= TIMES * usual))
 
