@@ -79,17 +79,17 @@ class BackTranslation:
     def __post_init__(self) -> None:
         check_ranges(self)
 
-    def open(self) -> tuple[Mapping[str, Any], Change]:
+    def _open(self) -> tuple[Mapping[str, Any], Change]:
         """Facts of both translators, loaded, and what translates."""
         how: dict[str, Any] = {"beams": self.beams, "cache": is_kept()}
         there, back = (open_translator(model, self.opening, **how) for model in (self.there, self.back))
 
         def change(texts: Sequence[str], seed: int) -> list[Changed]:  # nothing is drawn: seed is not used
             abroad = there.translate(texts)
-            home = back.translate([one.text for one in abroad])
+            home = back.translate([text for text, _ in abroad])
             return [
-                Changed(last.text, max(first.fault, last.fault, key=_FAULTS.index) or _same(text, last.text))
-                for text, first, last in zip(texts, abroad, home, strict=True)
+                (new, max(first, last, key=_FAULTS.index) or _same(old, new))
+                for old, (_, first), (new, last) in zip(texts, abroad, home, strict=True)
             ]
 
         return {"there": dict(there.facts), "back": dict(back.facts)}, change
@@ -109,7 +109,7 @@ class Masking:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"--mask share must be between 0 and 1, found {self.share:g}.")
 
-    def open(self) -> tuple[Mapping[str, Any], Change]:
+    def _open(self) -> tuple[Mapping[str, Any], Change]:
         """Facts of the masked language model, loaded, and what masks."""
         proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
@@ -125,7 +125,7 @@ class Masking:
             every = [part for some in parts for part in some]
             made = iter(proposer.propose(every, number=1, share=self.share, seed=seed))
             joined = ["".join(next(made)[0] for _ in some) for some in parts]
-            return [Changed(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
+            return [(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
 
         return {**proposer.facts, "share": self.share, "piece": most}, change
 
@@ -151,7 +151,7 @@ class Rewriting:
         told = {"place": PLACE, "prompt": PROMPT, "found": self.prompt[:60]}
         require(PLACE in self.prompt, say("build.refused.prompt_place", **told))
 
-    def open(self) -> tuple[Mapping[str, Any], Change]:
+    def _open(self) -> tuple[Mapping[str, Any], Change]:
         """Facts of the model, loaded, or of the server, and what rewrites."""
         model = open_instructed(self.model, self.opening, cache=is_kept())
 
@@ -160,7 +160,7 @@ class Rewriting:
             sampling = Sampling(temperature=self.temperature)
             answers = model.answers(asked, tokens=self.tokens, sampling=sampling, seed=seed)
             return [
-                Changed(one.text, _same(text, one.text) if one.ended or not one.text else CUT)
+                (one.text, _same(text, one.text) if one.ended or not one.text else CUT)
                 for text, one in zip(texts, answers, strict=True)
             ]
 
@@ -327,7 +327,7 @@ def build_ccnews(
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
         sides[name] = list(_draw_candidates(corpus, name, settings, known=known, left=left))
         _refuse_few(name, len(sides[name]), settings)
-    facts, change = method.open()
+    facts, change = method._open()
     rows: list[writing.Row] = []
     for name, some in sides.items():
         changed = name == NONMEMBERS or settings.transform_both
@@ -380,11 +380,11 @@ def _changed(
     following = iter(drawn)
     while len(made) < size and (some := list(islice(following, min(_TOGETHER, size - len(made))))):
         begin, given = time.perf_counter(), [one.text for one in some]
-        for one, changed in zip(some, change(given, settings.seed), strict=True):
-            if changed.fault:
-                left[f"{name}: {changed.fault}"].append(one.id)
+        for one, (text, fault) in zip(some, change(given, settings.seed), strict=True):
+            if fault:
+                left[f"{name}: {fault}"].append(one.id)
             else:
-                made.append((one, changed.text))
+                made.append((one, text))
         number = sum(_count_words(one.text) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
