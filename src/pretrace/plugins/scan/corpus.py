@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -218,25 +217,6 @@ _NESTED = ("meta", "metadata")
 
 DocumentFacts = tuple[str, str, str]
 """What is known of a document of the corpus: its id, address and date, "" where nothing is."""
-
-
-class Sighting(NamedTuple):
-    """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
-    Jaccard index."""
-
-    text: int
-    amount: float
-    file: str
-    document: int
-    id: str
-    url: str
-    date: str
-
-
-def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
-    """The sightings of each text that are shown, by text and the largest amount first."""
-    order = sorted(some, key=lambda one: (one.text, -one.amount, one.file, one.document))
-    return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
 
 
 _Batch = tuple[Strings, Callable[[int], object], int, int]

@@ -30,7 +30,7 @@ Hashes = npt.NDArray[np.uint64]
 
 BLOCK = 24
 """Bytes that are compared by their hash."""
-FEWEST_BITS, MOST_BITS, BITS_A_KEY = 10, 27, 16
+_FEWEST_BITS, _MOST_BITS, _BITS_A_KEY = 10, 27, 16
 """Of the bit map of hashes: the least and the most of its words, as powers of two, and its bits for each hash."""
 GAP = 0xFF
 """The byte between columns; it stands in no UTF-8, so no common run crosses it."""
@@ -68,7 +68,7 @@ def _letters_of(character: str) -> str:
 _KEPT = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No")
 
 
-class _Forms(NamedTuple):
+class Forms(NamedTuple):
     """The rule as arrays, for the kernels. `plain` is what a byte becomes that stands alone, 0 for nothing, from 0x80
     on where more must be looked at; `pairs` the same of two bytes, with their number from bit 16 on, and bit 31 where
     more must be looked at. `codes` says of a character: 0 it is dropped, 1 it stays, 2 it is an accent that
@@ -85,7 +85,7 @@ class _Forms(NamedTuple):
 
 
 @cache
-def _forms(*, spaced: bool) -> _Forms:
+def _forms(*, spaced: bool) -> Forms:
     """The rule as arrays."""
     codes, letters = np.zeros(CHARACTERS, dtype=np.int32), [0]
     orders = np.zeros(CHARACTERS, dtype=np.uint8)
@@ -120,7 +120,7 @@ def _forms(*, spaced: bool) -> _Forms:
     meanings = [(*map(ord, meaning), 0)[:2] for _, meaning in named]
     names = np.array([one for one, _ in named], dtype=np.uint64)
     codes_of, meant = np.array(letters, dtype=np.int32), np.array(meanings, dtype=np.int32)
-    return _Forms(plain, pairs.astype(np.uint32), codes, codes_of, orders, names, meant)
+    return Forms(plain, pairs.astype(np.uint32), codes, codes_of, orders, names, meant)
 
 
 _PRIME = 0x100000001B3
@@ -259,8 +259,8 @@ class HashTable(NamedTuple):
         fresh, kind = np.ones(len(ordered), dtype=np.bool_), np.int32 if len(ordered) < 1 << 31 else np.int64
         fresh[1:] = ordered[1:] != ordered[:-1]
         keys = ordered[fresh]
-        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_KEY // 64))))
-        bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
+        wanted = int(np.ceil(np.log2(max(1, len(keys) * _BITS_A_KEY // 64))))
+        bits = min(_MOST_BITS, max(_FEWEST_BITS, wanted))
         shift, bitmap = np.uint64(64 - bits), np.zeros(1 << bits, dtype=np.uint64)
         buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << shift)
         load_kernels().set_bits(keys, shift, bitmap)

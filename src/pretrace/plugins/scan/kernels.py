@@ -280,7 +280,7 @@ def fold(
     raw: Any, places: Any, escaped: Any, left: int, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool,
     out: Any, spans: Any,
 ) -> int:  # fmt: skip
-    """Fold strings into `out` by the rule (`_Forms`), one behind the other; the end, or -1 where the room is too small.
+    """Fold strings into `out` by the rule (`Forms`), one behind the other; the end, or -1 where the room is too small.
     Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it. `left` bytes are needed at
     least."""
     plain, pairs, codes, letters, orders, names, meanings = rule

@@ -31,8 +31,20 @@ from pretrace.jobs.settings import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts, Strings, streams_of
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, UNIQUE, WHOLE, State
-from pretrace.plugins.scan.sequences import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
+from pretrace.plugins.scan.searching import (
+    COMMON,
+    GRAM,
+    MANY,
+    NEAR,
+    RUN,
+    SHINGLE,
+    SLIGHT,
+    STATES,
+    UNIQUE,
+    WHOLE,
+    State,
+    TextSequences,
+)
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.wording import duration, fill, first_of, plural, say, sentences_of
@@ -235,17 +247,12 @@ def _search_file(
     what ends the search."""
     settings, before = asked.settings, 0
     reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
-    search = searching.FileSearch(asked._blocks, file.address)
-    words = WordsFound(file.address, asked._shingles, asked._grams)
+    search = searching.FileSearch(asked._blocks, file.address, asked._shingles, asked._grams)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
         search.add(stream, reader.facts)
-        if asked._shingles or asked._grams:
-            words.add(stream, reader.facts)
         before = reader.read.bytes
-    part = search.part(reader.read)
-    part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
-    return part
+    return search.part(reader.read)
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:

@@ -1,9 +1,14 @@
-"""The search: what a buffer of corpus documents has in common with the texts, and what was found of every text.
+"""The search: what a buffer of corpus documents has in common with the texts, letter by letter and word by word, and
+what was found of every text.
 
 A block is 24 bytes. The corpus is cut at every `every`-th byte, the texts at every `stride`-th, and both numbers are
 such that a common run of 47 bytes or more holds a block that is cut in both. So every run of `RUN` characters is found,
 wherever it stands; and since each is compared byte by byte, nothing else is. Of shorter runs about every second one is
 found: several in one place tell of a copy that something else is written into.
+
+Words are parted by white space, in lower case and without ASCII punctuation, as in the decontamination of GPT-3 (Brown
+et al. 2020, appendix C) and lm-evaluation-harness. Sequences of 5 words, for near copies, and of 13, for the overlap,
+are compared by hashes of 64 bits, all of them: the Jaccard index of a document and a text is no estimate.
 
 Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up
 in any order to the same numbers, so a scan may be killed, divided over machines, and go on.
@@ -16,7 +21,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -24,7 +29,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, first_sightings
+from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
@@ -33,11 +38,12 @@ from pretrace.plugins.scan.folding import (
     HashTable,
     Numbers,
     Stream,
+    Strings,
     fold_pieces,
+    fold_strings,
     load_kernels,
     rows_of,
 )
-from pretrace.plugins.scan.sequences import NEAREST
 
 RUN, SHORT = 50, 24
 """Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
@@ -51,6 +57,13 @@ ROWS = 1 << 16
 """Runs that are gathered at a time."""
 _RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
+SHINGLE, GRAM = 5, 13
+"""Words of a sequence, for near copies and for the overlap."""
+NEAR = 0.8
+"""The Jaccard index from which on a document is a near copy of a text."""
+NEAREST = 20
+"""Near copies that are named for each text."""
+_FACTOR = np.uint64(0xFF51AFD7ED558CCD)
 
 
 Runs = npt.NDArray[np.int64]
@@ -81,20 +94,93 @@ class BlockTable:
         self.repeats: npt.NDArray[np.bool_] = np.isin(self.hashes.keys, hashes[gone])
 
 
+class _Sighting(NamedTuple):
+    """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
+    Jaccard index."""
+
+    text: int
+    amount: float
+    file: str
+    document: int
+    id: str
+    url: str
+    date: str
+
+
+def _first_sightings(some: Iterable[_Sighting], most: int) -> list[_Sighting]:
+    """The sightings of each text that are shown, by text and the largest amount first."""
+    order = sorted(some, key=lambda one: (one.text, -one.amount, one.file, one.document))
+    return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
+
+
+def _words_of(strings: Strings) -> tuple[Hashes, Numbers]:
+    """The hash of each word of some strings, in order, and the number of its string."""
+    apart = [b""] * len(strings.places)
+    buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
+    found: tuple[Hashes, Numbers] = load_kernels().hash_words(buffer, spans)
+    return found
+
+
+def _sequences(words: Hashes, owners: Numbers, size: int) -> tuple[Hashes, Numbers]:
+    """The hash of every `size` words in a row that stand in one document, and the number of the document."""
+    number = max(0, len(words) - size + 1)
+    inside = np.flatnonzero(owners[:number] == owners[size - 1 :])
+    found = np.zeros(len(inside), np.uint64)
+    for k in range(size):  # a polynomial of hashes, which are as good as random
+        found = found * _FACTOR + words[inside + k]
+    return found, owners[inside]
+
+
+def _each_once(rows: Numbers, columns: Numbers, shape: tuple[int, int]) -> Any:
+    """A sparse matrix with 1 at these places."""
+    from scipy import sparse
+
+    made = sparse.csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
+    made.data[:] = 1
+    return made
+
+
+class TextSequences:
+    """The different sequences of so many words of some texts, by their hashes: `texts` [sequences, texts] says with 1
+    which text has which, `sizes` how many each has."""
+
+    def __init__(self, texts: Sequence[bytes], size: int) -> None:
+        hashes, owners = _sequences(*_words_of(Strings.of(texts)), size)
+        keys, places = np.unique(hashes, return_inverse=True)
+        self.table = HashTable.of(keys)
+        self.texts = _each_once(places, owners, (len(keys), len(texts)))
+        self.sizes: Numbers = self.texts.sum(axis=0)
+
+    def shares(self, found: Hashes) -> npt.NDArray[np.float64]:
+        """The share of each text's sequences that are among those found, NaN for a text that has none."""
+        counts = self.texts.T @ np.isin(self.table.keys, found).astype(np.int64)
+        return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
+
+
 class FileSearch:
     """Looks for the texts of a table in the streams of one file, and adds up what it finds: it depends on no other
-    file."""
+    file. It also looks for near copies by their `shingles`, and for the `grams`, where these are wanted."""
 
-    def __init__(self, table: BlockTable, file: str = "") -> None:
+    def __init__(
+        self,
+        table: BlockTable,
+        file: str = "",
+        shingles: TextSequences | None = None,
+        grams: TextSequences | None = None,
+    ) -> None:
         self._table, self._file, self._kernels = table, file, load_kernels()
+        self._shingles, self._grams = shingles, grams
+        self._found = np.zeros(len(grams.table.keys) if grams else 0, dtype=np.bool_)
+        self._nearest: list[_Sighting] = []
         self._seen: Numbers = np.tile([0, -1], (len(table.hashes.keys), 1))
         self._recent = np.zeros(_RECENT, dtype=np.int64)
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
         self._starts, self._sizes = table.texts.spans[:, 0], table.texts.sizes
         self._changes = list[Numbers]()
-        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(self._sizes)), np.int64)
+        counts = np.zeros((5, len(self._sizes)), np.int64)
+        self._documents, self._wholes, self._near, self._longest, self._floor = counts
         self._last_whole = np.full(len(self._sizes), -1, dtype=np.int64)
-        self._best: dict[int, list[Sighting]] = {}
+        self._best: dict[int, list[_Sighting]] = {}
         self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
     def runs(self, found: Stream) -> Runs:
@@ -123,6 +209,8 @@ class FileSearch:
 
     def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer; what covers a text to `WHOLE` in one place is whole there."""
+        if self._shingles or self._grams:
+            self._add_words(stream, facts)
         runs, places = _select_runs(self.runs(stream), stream, self._sizes)
         if not len(runs):
             return
@@ -135,6 +223,33 @@ class FileSearch:
         np.add.at(self._wholes, whole[:, 0], 1)
         self._last_whole[whole[:, 0]] = whole[:, 1]
         self._sight(held, facts)
+
+    def _add_words(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
+        """The sequences of words of the documents of a buffer."""
+        words = _words_of(stream.strings)
+        if self._grams:
+            self._found[self._grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
+        if (held := self._shingles) is None:
+            return
+        hashes, owners = _sequences(*words, SHINGLE)
+        at, key = held.table.find(hashes)
+        if not len(at):
+            return
+        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.table.keys)))
+        shared = (documents @ held.texts).tocoo()  # how many different sequences they have in common
+        rows = np.stack([shared.row, shared.col, shared.data], axis=1)
+
+        @cache  # once a document, which may be long and hold many texts
+        def size(place: int) -> int:
+            return len(np.unique(hashes[slice(*np.searchsorted(owners, [place, place + 1]))]))
+
+        for place, one, both in rows[shared.data >= NEAR * held.sizes[shared.col]].tolist():
+            jaccard = both / (size(place) + int(held.sizes[one]) - both)
+            if jaccard >= NEAR:
+                self._near[one] += 1
+                row = int(stream.strings.rows[place])
+                self._nearest.append(_Sighting(one, jaccard, self._file, row, *facts(row)))
+        self._nearest = _first_sightings(self._nearest, NEAREST)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
         """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
@@ -158,16 +273,18 @@ class FileSearch:
             best = {one.document: one for one in self._best.get(text, ())}
             more = [row for row in some if row[1] not in best or row[2] > best[row[1]].amount]
             for _, document, covered, _ in more[:KEPT]:
-                best[document] = Sighting(text, covered, self._file, document, *known(document))
-            self._best[text] = first = first_sightings(best.values(), KEPT)
+                best[document] = _Sighting(text, covered, self._file, document, *known(document))
+            self._best[text] = first = _first_sightings(best.values(), KEPT)
             if len(first) == KEPT:
                 self._floor[text] = first[-1].amount
 
     def part(self, facts: FileFacts) -> ScanPart:
         """What was found, with what was read of the file."""
         best = [one for text in sorted(self._best) for one in self._best[text]]
-        counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
-        return ScanPart((facts,), _add_changes(self._changes), counts, self._longest, best)
+        counts = np.stack([self._documents, self._wholes, self._near], axis=1)
+        grams = self._grams.table.keys[self._found] if self._grams else np.zeros(0, np.uint64)
+        changes = _add_changes(self._changes)
+        return ScanPart((facts,), changes, counts, self._longest, best, self._nearest, grams)
 
 
 def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
@@ -220,8 +337,8 @@ class ScanPart:
     changes: Numbers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     counts: Numbers = field(default_factory=lambda: np.zeros((1, 3), np.int64))
     longest: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
-    best: list[Sighting] = field(default_factory=list)
-    nearest: list[Sighting] = field(default_factory=list)
+    best: list[_Sighting] = field(default_factory=list)
+    nearest: list[_Sighting] = field(default_factory=list)
     grams: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
 
     def save(self, path: Path) -> None:
@@ -238,7 +355,7 @@ class ScanPart:
         with np.load(path) as found:
             arrays: dict[str, Any] = {name: found[name] for name in _ARRAYS}
             plain: dict[str, Any] = json.loads(found["plain"].tobytes().decode("utf-8", "surrogatepass"))
-        best, nearest = ([Sighting._make(one) for one in plain[name]] for name in ("best", "nearest"))
+        best, nearest = ([_Sighting._make(one) for one in plain[name]] for name in ("best", "nearest"))
         files = tuple(FileFacts(**one) for one in plain["files"])
         return cls(files=files, best=best, nearest=nearest, **arrays)
 
@@ -361,8 +478,8 @@ def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
 
     def add_up() -> None:
         changes[:], grams[:] = [_add_changes(changes)], [np.unique(np.concatenate(grams))]
-        whole.best = first_sightings(whole.best, KEPT)
-        whole.nearest = first_sightings(whole.nearest, NEAREST)
+        whole.best = _first_sightings(whole.best, KEPT)
+        whole.nearest = _first_sightings(whole.nearest, NEAREST)
 
     for part in parts:
         if part is None:
@@ -393,8 +510,8 @@ class FoundText:
     `longest` its longest run in characters, `documents` how many hold a run, `copies` how many hold the whole text.
     `near` counts near copies, `nearest` names the nearest of them."""
 
-    best: tuple[Sighting, ...] = ()
-    nearest: tuple[Sighting, ...] = ()
+    best: tuple[_Sighting, ...] = ()
+    nearest: tuple[_Sighting, ...] = ()
 
     def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
         edges = first.searchsorted(np.concatenate(([0], changes[:, 0], first[-1:])))
