@@ -352,7 +352,7 @@ def build_ccnews(
         "settings": recorded,
         "models": dict(facts),
         "rows": _sizes(rows),
-        "left_out": left.plain(),
+        "left_out": writing.record_left_out(left),
         "blind": _blind(rows, settings),
         "software": record_software(),
     }

@@ -459,7 +459,7 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
         "versions": {"pretrace": __version__, "jieba": _jieba_tokenizer()[1], "numpy": np.__version__},
-        "left_out": builder.left_out.plain(),
+        "left_out": writing.record_left_out(builder.left_out),
         "blind": blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
         "pages_sha256": builder.digest.hexdigest(),
     }
@@ -528,7 +528,8 @@ class _Builder:
         if not found:
             before, after = self.settings._edges
             side = f"published before {before}" if member else f"whose priority date is after {after}"
-            numbers = {"words": self.settings.words, "read": self.read, "left_out": self.left_out}
+            left = ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.left_out.items())) or "none"
+            numbers = {"words": self.settings.words, "read": self.read, "left_out": left}
             raise TextsError(say("build.refused.no_page", of_side=side, **numbers))
         return found
 

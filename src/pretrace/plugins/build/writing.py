@@ -44,15 +44,13 @@ def _card_of(out: Path) -> Path:
     return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
 
 
-class LeftOut(defaultdict[str, list[str]]):
-    """What did not become part of the benchmark: names by reason."""
+LeftOut = defaultdict[str, list[str]]
+"""What did not become part of the benchmark: names by reason."""
 
-    def __str__(self) -> str:
-        return ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.items())) or "none"
 
-    def plain(self) -> dict[str, Any]:
-        """Counts and names by reason, in the same order whatever order they came in."""
-        return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self.items()) if who}
+def record_left_out(left: LeftOut) -> dict[str, Any]:
+    """Counts and names by reason, in the same order whatever order they came in."""
+    return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(left.items()) if who}
 
 
 CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
