@@ -145,13 +145,6 @@ def _may_hold_texts(name: str) -> bool:
     return not (holds_facts(name) or (not known and (hidden or ending_of(name)[1:] in _NO_DATA)))
 
 
-def find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
-    """The files of the corpus that are the file of the texts itself, or lie in their folder; no address is one."""
-    place = Path(path).resolve()
-    local = (one for one in files if path and "://" not in one.address)
-    return tuple(one for one in local if Path(one.address).resolve().is_relative_to(place))
-
-
 # Web archives.
 
 
