@@ -213,7 +213,7 @@ def _draw_candidates(
             continue
         shown = _take_sentences(text.text, settings.most_words)
         keys = {_content_key(text.text), _content_key(shown)}
-        if _count_words(shown) < settings.fewest_words:
+        if len(WORD.findall(shown)) < settings.fewest_words:
             left[f"{side}: fewer than {settings.fewest_words} words"].append(name)
         elif keys & known:
             left[f"{side}: also among the members"].append(name)
@@ -225,15 +225,6 @@ def _draw_candidates(
             yield Text(f"{side}-{name}", shown, group=f"{side}-{text.document}")
 
 
-def _count_words(text: str) -> int:
-    """Words of a text; a character counts as one in scripts that are written without spaces.
-
-    >>> _count_words("It rained, twice."), _count_words("今日は雨")
-    (3, 4)
-    """
-    return sum(1 for _ in WORD.finditer(text))
-
-
 def _take_sentences(text: str, most: int) -> str:
     """The sentences from the start of a text that have at most so many words, without white space at the ends; the
     first words of the first sentence where that alone has more.
@@ -243,12 +234,12 @@ def _take_sentences(text: str, most: int) -> str:
     """
     taken, room = [], most
     for sentence in split_sentences(text):
-        number = _count_words(sentence)
+        number = len(WORD.findall(sentence))
         if number > room:
             break
         taken.append(sentence)
         room -= number
-    if not "".join(taken).strip() and _count_words(text):
+    if not "".join(taken).strip() and WORD.search(text):
         at = next((found.end() for k, found in enumerate(WORD.finditer(text), 1) if k == most), len(text))
         return text[:at].strip()
     return "".join(taken).strip()
@@ -385,7 +376,7 @@ def _changed(
                 left[f"{name}: {fault}"].append(one.id)
             else:
                 made.append((one, text))
-        number = sum(_count_words(one.text) for one in some)
+        number = sum(len(WORD.findall(one.text)) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
     return made
@@ -399,7 +390,8 @@ def _sizes(rows: Sequence[writing.Row]) -> dict[str, Any]:
         changed = [(row["original"], row["text"]) for row in side if row["transformed"]]
         kept, splits = shared_words(changed), [row["split"] for row in side]
         words, before = (
-            round(float(np.mean([_count_words(row[one]) for row in side])), 2) for one in ("text", "original")
+            round(float(np.mean([len(WORD.findall(row[one])) for row in side])), 2)
+            for one in ("text", "original")
         )
         told[name] = {
             "texts": len(side),
