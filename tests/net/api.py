@@ -36,7 +36,7 @@ NAMES = {
         "CorpusFile Reader=CorpusReader cut_of=_cut_of strings_of_item=_strings_of_item "
         "strings_of_lines=_strings_of_lines"
     ),
-    "pretrace.plugins.scan.folding": "FoldedTexts Strings fold_pieces fold_strings folded hash_of streams_of",
+    "pretrace.plugins.scan.folding": "FoldedTexts Strings fold_pieces fold_strings hash_of streams_of",
     "pretrace.plugins.scan.searching": "REPEATS FileSearch Table=BlockTable",
     "pretrace.scores": "parse scores",
     "pretrace.scores.neurons": "GRID NAPDD",

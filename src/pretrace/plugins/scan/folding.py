@@ -216,16 +216,11 @@ def fold_strings(
     return out[:end], spans
 
 
-def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
-    """Strings of bytes as they are compared."""
-    buffer, spans = fold_strings(Strings.of(raw), exact=exact)
+def fold_pieces(raw: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Strings of bytes as they are compared by their letters and digits."""
+    buffer, spans = fold_strings(Strings.of(raw), exact=False)
     made = buffer.tobytes()
     return tuple(made[start:end] for start, end in spans.tolist())
-
-
-def folded(text: str, *, exact: bool = False) -> bytes:
-    """One text as it is compared."""
-    return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
 class FoldedTexts:
