@@ -39,7 +39,6 @@ def made(rng, words):
 
 
 def folded(text):
-    """The text as it is compared."""
     return fold_pieces([text.encode("utf-8", "surrogatepass")])[0]
 
 
