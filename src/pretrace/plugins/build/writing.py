@@ -32,11 +32,7 @@ class Built:
     rows: tuple[Row, ...]
     card: Mapping[str, Any]
     out: Path
-
-    @property
-    def card_path(self) -> Path:
-        """Where the card lies."""
-        return _card_of(self.out)
+    card_path: Path
 
 
 def _card_of(out: Path) -> Path:
@@ -84,9 +80,10 @@ def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
     comes first: whoever is killed between the two can give the same command again."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     content = lines.encode("utf-8", "backslashreplace")
-    built = Built(tuple(rows), {**card, "sha256": hashlib.sha256(content).hexdigest()}, out)
+    card = {**card, "sha256": hashlib.sha256(content).hexdigest()}
+    built = Built(tuple(rows), card, out, _card_of(out))
     check_writable(out, _BENCHMARK)
-    written = json.dumps(built.card, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    written = json.dumps(card, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     atomic_text(built.card_path, written, CARD)
     atomic_bytes(out, content)
     return built
