@@ -142,8 +142,7 @@ class _SealedTest(frame.Test[V]):
     @property
     def _sealed(self) -> dict[str, Any]:
         """What a result records of the seal."""
-        seal = self.seal
-        return {"sha256": seal.sha256, "made": seal.made, "source": seal.source, "about": dict(seal.about)}
+        return {name: getattr(self.seal, name) for name in ("sha256", "made", "source", "about")}
 
     def _worded(self, kind: str, **numbers: object) -> frame.TestWording:
         """The sentences of a kind, with what all say of the draw, of its unverified time and of the result."""
