@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import WIDENING
+from pretrace.baselines import WIDENING, bag_of_words
 from pretrace.corpora import Texts, TextStream, corpus_of
 from pretrace.errors import TextsError
 from pretrace.registry import require

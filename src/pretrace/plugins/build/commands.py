@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pretrace.baselines import gap as measure
-from pretrace.baselines.classifiers import open_embedder
+from pretrace.baselines import open_embedder
 from pretrace.cli.answer import Reply, plain_table, prose
 from pretrace.cli.progress import doing, watched
 from pretrace.corpora import Columns, open_corpus

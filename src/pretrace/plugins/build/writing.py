@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import WIDENING
+from pretrace.baselines import WIDENING, bag_of_words
 from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
 from pretrace.results.folder import file_hash

@@ -12,8 +12,7 @@ import numpy as np
 
 from pretrace.backends.instructed import Completer
 from pretrace.backends.serving.address import called
-from pretrace.baselines import pair_gap
-from pretrace.baselines.classifiers import telling_words
+from pretrace.baselines import pair_gap, telling_words
 from pretrace.corpora import Texts, corpus_of
 from pretrace.errors import ModelError, ShortTextsError, TextsError
 from pretrace.registry import tests

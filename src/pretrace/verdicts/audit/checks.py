@@ -16,8 +16,7 @@ from typing import Any, get_args
 import numpy as np
 
 from pretrace.backends.huggingface import HuggingFace, likeness
-from pretrace.baselines import LENGTH, gap
-from pretrace.baselines.classifiers import WordFeatures
+from pretrace.baselines import LENGTH, WordFeatures, gap
 from pretrace.errors import TextsError
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import guessed_seconds

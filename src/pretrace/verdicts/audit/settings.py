@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pretrace.baselines.classifiers import classifiers
+from pretrace.baselines import classifiers
 from pretrace.cache.store import Draw
 from pretrace.registry import require
 from pretrace.results.wording import say

@@ -37,8 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
+from pretrace.baselines import FEWEST_TEXTS, WIDENING, Unit, bag_of_words
 from pretrace.errors import TextsError
 from pretrace.results.wording import p_value, plural, say
 from pretrace.scoring.holdout import drawn_documents
