@@ -11,9 +11,15 @@ from typing import Any
 from pretrace.errors import OutputError
 from pretrace.results import run as runs
 from pretrace.results import verdicts
-from pretrace.results.atomic import atomic_text
+from pretrace.results.atomic import (
+    FolderKind,
+    OutputFile,
+    atomic_text,
+    check_file,
+    json_object,
+    recorded_files,
+)
 from pretrace.results.folder import OpenFolder, Pages
-from pretrace.results.output_checks import FolderKind, OutputFile, check_file, json_object, recorded_files
 from pretrace.types import Run, Verdict
 
 Result = Run | Verdict

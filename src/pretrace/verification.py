@@ -12,8 +12,8 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.columns import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
+from pretrace.results.atomic import FILES_KEY
 from pretrace.results.folder import OpenFolder, file_hash, page_bytes
-from pretrace.results.output_checks import FILES_KEY
 from pretrace.scoring.provenance import texts_hash
 
 Facts = Mapping[str, Any]

@@ -11,8 +11,14 @@ import pytest
 
 from pretrace.errors import OutputError
 from pretrace.results import atomic
-from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, new_folder, write_atomically
-from pretrace.results.output_checks import OWN
+from pretrace.results.atomic import (
+    OWN,
+    atomic_bytes,
+    atomic_text,
+    check_writable,
+    new_folder,
+    write_atomically,
+)
 from pretrace.results.run import RUN
 
 

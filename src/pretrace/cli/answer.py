@@ -83,7 +83,7 @@ class Reply:
 
     `said` is printed for people. `outcome` is a word that scripts act on, `code` the exit code, `statement` a sentence,
     `folder` what was written, `report` the page in it, `verdict` what stands there. `own`
-    are the command's own keys of the JSON document: anything that `results.serialization.to_plain` takes.
+    are the command's own keys of the JSON document: anything that `results.folder.to_plain` takes.
     """
 
     said: Iterable[RenderableType] = ()
@@ -98,7 +98,7 @@ class Reply:
 
     def document(self, command: str) -> dict[str, Any]:
         """The answer as the JSON document of a command."""
-        from pretrace.results.serialization import to_plain  # takes arrays, and so imports numpy
+        from pretrace.results.folder import to_plain  # takes arrays, and so imports numpy
 
         return {
             "command": command,

@@ -21,8 +21,7 @@ from pretrace.errors import ExpressionError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import ADAPTER, PLANTED
+from pretrace.results.atomic import ADAPTER, PLANTED, check_writable
 from pretrace.results.run import RUN
 from pretrace.results.wording import plural
 from pretrace.scoring.detect import Options, detect

@@ -21,9 +21,8 @@ from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
 from pretrace.jobs.worker import ShardJob, parts_folder, work
 from pretrace.plugins import find_plugin
-from pretrace.results.atomic import check_writable, explained, write_atomically
+from pretrace.results.atomic import OWN, RESULT, check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
-from pretrace.results.output_checks import OWN, RESULT
 from pretrace.results.run import RUN
 from pretrace.results.wording import say
 from pretrace.scoring import parts as shards

@@ -15,7 +15,7 @@ from pretrace.corpora.formats import ENDINGS, LINES, TABLES, file_rows, looks_li
 from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
 from pretrace.corpora.reading import SourceRow, TextReading
 from pretrace.errors import TextsError
-from pretrace.results.output_checks import json_object
+from pretrace.results.atomic import json_object
 from pretrace.results.wording import say
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))

@@ -24,8 +24,7 @@ from pretrace.errors import TableError
 from pretrace.frequencies.seams import Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import OWN
+from pretrace.results.atomic import OWN, check_writable
 from pretrace.results.wording import say
 from pretrace.rewrites import readable
 from pretrace.settings import option

@@ -13,7 +13,7 @@ from pretrace.corpora import TextStream
 from pretrace.errors import OutputError, TextsError
 from pretrace.jobs.settings import EVERY, Turn
 from pretrace.results.atomic import atomic_bytes
-from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
+from pretrace.results.folder import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
 from pretrace.scoring.detect import Options, Scorer, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards

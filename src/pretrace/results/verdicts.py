@@ -13,18 +13,20 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from pretrace.results.atomic import VERDICTS as VERDICTS
+from pretrace.results.atomic import FolderKind
 from pretrace.results.folder import (
     OpenFolder,
     Pages,
     Write,
+    expect,
+    from_plain,
     read_csv,
     read_folder,
+    to_plain,
     write_csv,
     write_folder,
 )
-from pretrace.results.output_checks import VERDICTS as VERDICTS
-from pretrace.results.output_checks import FolderKind
-from pretrace.results.serialization import expect, from_plain, to_plain
 from pretrace.types import Bools, Outcome, Table, Verdict
 
 T = TypeVar("T")

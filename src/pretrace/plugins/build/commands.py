@@ -25,9 +25,8 @@ from pretrace.plugins.build.ccnews import (
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets
 from pretrace.plugins.build.writing import Built
-from pretrace.results.atomic import atomic_bytes, check_writable
-from pretrace.results.output_checks import OutputFile, json_with
-from pretrace.results.serialization import to_json
+from pretrace.results.atomic import OutputFile, atomic_bytes, check_writable, json_with
+from pretrace.results.folder import to_json
 from pretrace.results.wording import bracketed, first_of, say
 from pretrace.scoring.settings import ScoreSettings
 from pretrace.settings import COLUMNS, Option, option

@@ -22,8 +22,7 @@ from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins import marks
 from pretrace.plugins.marks import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
-from pretrace.results.atomic import atomic_bytes
-from pretrace.results.output_checks import NEW
+from pretrace.results.atomic import NEW, atomic_bytes
 from pretrace.results.wording import fill, listed, recorded_p, say, sentences_of, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of

@@ -24,8 +24,7 @@ from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.plugins import marks
 from pretrace.plugins.marks import checking
 from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import NEW
+from pretrace.results.atomic import NEW, check_writable
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
 from pretrace.scoring.settings import Target

@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
 from pretrace.errors import ModelError, PretraceError, TextsError
-from pretrace.results.serialization import from_plain, to_plain
+from pretrace.results.folder import from_plain, to_plain
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Options, Progress, open_store, trace
 from pretrace.scoring.outlook import Watch

@@ -33,9 +33,8 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.corpora import Texts, corpus_of
-from pretrace.results.folder import Write, texts_of, write_parquet
+from pretrace.results.folder import Write, texts_of, to_plain, write_parquet
 from pretrace.results.run import p_bars, score_bars
-from pretrace.results.serialization import to_plain
 from pretrace.results.verdicts import figure, truth
 from pretrace.results.wording import plural, say, times
 from pretrace.scoring.detect import Options, score_rows
