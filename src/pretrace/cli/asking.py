@@ -30,9 +30,9 @@ from pretrace.errors import ExpressionError, ShortTextsError
 from pretrace.plugins import find_plugin
 from pretrace.registry import find_test
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import AUDIT, VERDICTS
 from pretrace.results.wording import duration
 from pretrace.results.wording import say as sentence
+from pretrace.runs import AUDIT, VERDICTS
 from pretrace.settings import RUN, option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation

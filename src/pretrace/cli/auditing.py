@@ -19,7 +19,7 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
+from pretrace.runs import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of

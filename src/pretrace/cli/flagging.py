@@ -27,8 +27,8 @@ from pretrace.jobs.worker import ShardJob, parts_folder
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.run import RUN, SKIPPED_COLUMNS
-from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.wording import first_of, p_value, say
+from pretrace.runs import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts

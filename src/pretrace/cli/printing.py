@@ -12,12 +12,12 @@ from rich.table import Table
 
 from pretrace.cli.answer import CANNOT_ANSWER, Reply, plain_table, prose
 from pretrace.report.tables import NAMES
-from pretrace.results.verdicts import EXIT_CODES, kind_of_test
 from pretrace.results.wording import bracketed, duration, first_of, percent, plural
-from pretrace.runs import REPORT, save
+from pretrace.runs import REPORT, kind_of_test, save
 from pretrace.types import Outcome, Run, Verdict
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.data import AuditPlan
+from pretrace.verdicts.outcome import EXIT_CODES
 
 if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload

@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from pretrace.errors import OutputError, regular
 from pretrace.results.atomic import FILES_KEY, FolderKind, new_folder
+from pretrace.types import Bools
 
 T = TypeVar("T")
 Write = Callable[[Path], object]
@@ -244,6 +245,13 @@ def arrow_table(columns: Mapping[str, Column]) -> Any:
             return pa.array([text.encode("utf-8", "surrogatepass") for text in values], pa.binary())
 
     return pa.table({name: column(values) for name, values in columns.items()})
+
+
+def truth(values: Sequence[bool | None]) -> Bools:
+    """A column of yes and no, masked where there is neither."""
+    told = np.array([one is not None for one in values], dtype=np.bool_)
+    found = np.array([bool(one) for one in values], dtype=np.bool_)
+    return found if told.all() else np.ma.masked_array(found, mask=~told)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

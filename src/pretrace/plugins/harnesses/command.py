@@ -16,9 +16,8 @@ from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
-from pretrace.results.verdicts import VERDICTS
-from pretrace.runs import save_verdict
+from pretrace.runs import FLAGGING as FLAGGING_FOLDER
+from pretrace.runs import VERDICTS, save_verdict
 from pretrace.scoring.plan import with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option

@@ -25,8 +25,8 @@ from pretrace.plugins import marks
 from pretrace.plugins.marks import checking
 from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries
 from pretrace.results.atomic import NEW, check_writable
-from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
+from pretrace.runs import VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import MODEL, Option, like, shared
 from pretrace.types import Backend, Corpus

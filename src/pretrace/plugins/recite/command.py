@@ -16,7 +16,7 @@ from pretrace.corpora.opening import Source
 from pretrace.plugins import recite as recitation
 from pretrace.plugins.recite import ReciteSettings
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import VERDICTS
+from pretrace.runs import VERDICTS
 from pretrace.scoring.settings import Target
 from pretrace.settings import Option
 from pretrace.types import COMPARED

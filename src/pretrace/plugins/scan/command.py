@@ -23,8 +23,8 @@ from pretrace.plugins.scan.scan import scan as search
 from pretrace.plugins.scan.searching import RUN
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import duration, say
+from pretrace.runs import VERDICTS
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
 from pretrace.verdicts.settings import input_option

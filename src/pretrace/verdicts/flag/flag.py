@@ -33,9 +33,8 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.corpora import Texts, corpus_of
-from pretrace.results.folder import Write, texts_of, to_plain, write_parquet
+from pretrace.results.folder import Write, from_plain, texts_of, to_plain, truth, write_parquet
 from pretrace.results.run import p_bars, score_bars
-from pretrace.results.verdicts import figure, truth
 from pretrace.results.wording import plural, say, times
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress
@@ -431,7 +430,8 @@ def flag_words(figures: Mapping[str, Any], *, corpus: str, model: str, unit: str
 
 def set_test(found: Verdict) -> SetTest | None:
     """The test of the set."""
-    return figure(found, "set_test", SetTest)
+    plain = found.figures.get("set_test")
+    return None if plain is None else from_plain(SetTest, plain, "set_test")
 
 
 def flagged_rows(found: Verdict) -> list[int]:
