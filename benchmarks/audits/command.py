@@ -37,7 +37,7 @@ from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
 from pretrace.results.atomic import atomic_text
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.statistics.sensitivity import controls_left_out
+from pretrace.statistics.permutation import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import Audit, AuditBeside

@@ -37,7 +37,7 @@ from pretrace.statistics.documents import (
     grouped_split,
     link_documents,
 )
-from pretrace.statistics.resampling import group_bootstrap
+from pretrace.statistics.roc import group_bootstrap
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained
 from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier, check_kinds

@@ -47,18 +47,19 @@ NAMES = {
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
-    "pretrace.statistics": "intervals permutation power resampling sensitivity shift",
-    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values",
-    "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
-    "pretrace.statistics.intervals": "any_of mean_interval share_interval standardised t_test",
-    "pretrace.statistics.permutation": "randomisation_test two_sample_test",
-    "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
-    "pretrace.statistics.resampling": "for_few group_bootstrap holm tail_share",
-    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
-    "pretrace.statistics.sensitivity": (
-        "controls_left_out sign_bound sign_gamma two_sample_shift wilcoxon_bound wilcoxon_gamma"
+    "pretrace.statistics": "conformal documents permutation power roc",
+    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values set_shift",
+    "pretrace.statistics.documents": (
+        "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split mean_interval share_interval standardised"
     ),
-    "pretrace.statistics.shift": "set_shift",
+    "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
+    "pretrace.statistics.roc": (
+        "RankedScores accuracy allowance auc best_threshold for_few group_bootstrap holm roc_curve tail_share"
+    ),
+    "pretrace.statistics.permutation": (
+        "controls_left_out randomisation_test sign_bound sign_gamma two_sample_shift two_sample_test wilcoxon_bound "
+        "wilcoxon_gamma"
+    ),
     "pretrace.testing": "Memory make_evidence make_trace",
     "pretrace.tuning": "make_adapter select training tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
@@ -77,8 +78,8 @@ NAMES = {
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
-        "judge_halves Features LinearLayer Normaliser gradient halves original outlier_share paper release "
-        "scaled_by_suspect"
+        "judge_halves Features LinearLayer Normaliser any_of gradient halves original outlier_share paper release "
+        "scaled_by_suspect t_test"
     ),
     "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",

@@ -47,8 +47,8 @@ from pretrace.results.run import (
 from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import CHUNK
 from pretrace.scoring.provenance import content_of
-from pretrace.statistics.controls import ReadColumn, check_controls
 from pretrace.statistics.documents import Numbers
+from pretrace.statistics.roc import ReadColumn, check_controls
 from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, Text, Whole
 
 SHARD = 10 * CHUNK

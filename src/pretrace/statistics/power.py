@@ -25,10 +25,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require
-from pretrace.statistics.documents import check_values
-from pretrace.statistics.intervals import satterthwaite, share_interval
+from pretrace.statistics.documents import check_values, satterthwaite, share_interval
 from pretrace.statistics.permutation import skew_corrected
-from pretrace.statistics.resampling import tail_share
+from pretrace.statistics.roc import tail_share
 from pretrace.types import Doubles, Estimate
 
 AUDITS = 2000

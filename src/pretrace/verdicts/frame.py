@@ -34,7 +34,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
-from pretrace.statistics.intervals import mean_interval, standardised
+from pretrace.statistics.documents import mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, randomisation_test, realised_effects
 from pretrace.statistics.power import PlantedValues
 from pretrace.tuning.plan import OnStep

@@ -14,9 +14,9 @@ import numpy as np
 
 from pretrace.backends.serving.address import called
 from pretrace.registry import find_test
+from pretrace.statistics.conformal import set_shift
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
-from pretrace.statistics.shift import set_shift
 from pretrace.types import Check, Estimate, Run, Verdict
 from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides

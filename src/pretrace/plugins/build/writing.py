@@ -25,7 +25,7 @@ from pretrace.results.atomic import (
 )
 from pretrace.results.folder import file_hash
 from pretrace.results.wording import say
-from pretrace.statistics.resampling import group_bootstrap
+from pretrace.statistics.roc import group_bootstrap
 
 Row = dict[str, Any]
 

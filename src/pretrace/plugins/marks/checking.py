@@ -28,7 +28,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
 from pretrace.scoring.provenance import record_corpus, texts_hash
 from pretrace.settings import option, shared
-from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.documents import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame

@@ -31,7 +31,7 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
-from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
+from pretrace.statistics.documents import difference_interval, mean_interval, standardised
 from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
 from pretrace.statistics.power import PlantedValues
 from pretrace.statistics.words import RUN, Grams, Worded, in_runs

@@ -21,7 +21,7 @@ from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_secon
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
-from pretrace.statistics.sensitivity import controls_left_out, sensitivity
+from pretrace.statistics.permutation import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
 from pretrace.types import (
     Backend,

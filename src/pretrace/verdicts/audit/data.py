@@ -28,10 +28,8 @@ from pretrace.results.wording import say
 from pretrace.scoring.evidence import Options, Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
-from pretrace.statistics.documents import by_document
-from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.sensitivity import Sensitivity
+from pretrace.statistics.documents import by_document, difference_interval, mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest, Sensitivity, sign_flip_test, two_sample_test
 from pretrace.types import (
     Backend,
     Bools,

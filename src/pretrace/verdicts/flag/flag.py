@@ -42,8 +42,8 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, Manifest, ScoredRows
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.conformal import needed
-from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Numbers
+from pretrace.statistics.roc import PLACEBO
 from pretrace.types import (
     Backend,
     Bools,
