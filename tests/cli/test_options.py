@@ -9,8 +9,7 @@ from made import call_function, options_of, written
 
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
-from pretrace.cli.commands import places
-from pretrace.cli.options import EVERYWHERE, RawOptions
+from pretrace.cli.commands import EVERYWHERE, RawOptions, places
 from pretrace.corpora.opening import Source
 from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
 

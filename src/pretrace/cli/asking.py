@@ -18,11 +18,9 @@ from pretrace.backends import check_model
 from pretrace.backends.serving.address import called
 from pretrace.backends.settings import split_revision
 from pretrace.cli import asks, confirm, note, quiet, say
-from pretrace.cli.answer import CANNOT_ANSWER, Reply
 from pretrace.cli.auditing import audit, make_audit, open_audit
-from pretrace.cli.commands import find_function
+from pretrace.cli.commands import CANNOT_ANSWER, Reply, arguments_of, find_function, output_option
 from pretrace.cli.opening import with_text_column
-from pretrace.cli.options import arguments_of, output_option
 from pretrace.cli.printing import closing
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand

@@ -10,9 +10,8 @@ from pretrace.backends import open_model
 from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli import quiet
-from pretrace.cli.answer import Reply, show
+from pretrace.cli.commands import RawOptions, Reply, output_option, print_lines
 from pretrace.cli.opening import opened
-from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import described, foreseen, with_command, write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus
@@ -125,7 +124,7 @@ def audit(
     if inputs.plan or out is None:
         return foreseen(planned.plan)
     if planned.plan.design is not None and not quiet():
-        show(described(planned.plan), stderr=True)
+        print_lines(described(planned.plan), stderr=True)
     return make_audit(planned, out, given)
 
 

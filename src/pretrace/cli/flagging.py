@@ -12,9 +12,8 @@ from typing import Annotated, Any
 from rich.table import Table
 
 from pretrace.cli import note as say_note
-from pretrace.cli.answer import Reply, plain_table, prose
+from pretrace.cli.commands import RawOptions, Reply, output_option, plain_table, prose
 from pretrace.cli.opening import opened, with_text_column
-from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import foretold, write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting

@@ -13,7 +13,7 @@ from rich.padding import Padding
 
 from pretrace.backends import known_backends, open_model
 from pretrace.baselines import classifiers
-from pretrace.cli.answer import Reply, plain_table, printer, prose
+from pretrace.cli.commands import Reply, plain_table, printer, prose
 from pretrace.cli.printing import measured
 from pretrace.corpora import Columns, known_corpora
 from pretrace.corpora.documents import standard_input

@@ -12,7 +12,7 @@ from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli import note
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import Reply
 from pretrace.cli.printing import write_run
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_corpus, open_stream

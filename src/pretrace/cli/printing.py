@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import CANNOT_ANSWER, Reply, plain_table, prose
+from pretrace.cli.commands import CANNOT_ANSWER, Reply, plain_table, prose
 from pretrace.report.tables import NAMES
 from pretrace.results.wording import bracketed, duration, first_of, percent, plural
 from pretrace.runs import REPORT, kind_of_test, save

@@ -9,9 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.cli.answer import Answered, Reply
+from pretrace.cli.commands import Answered, RawOptions, Reply
 from pretrace.cli.opening import opened
-from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import foretold, write_run
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import TextStream, open_corpus

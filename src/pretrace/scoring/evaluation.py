@@ -200,7 +200,7 @@ def measure(
 
     `stream` has the texts of the rows. `validation` is the share of texts thresholds are chosen on, 0 for all.
     Intervals are 95%, from resampling documents; draws without a text to measure accuracy on, which only few documents
-    can make, are left out. `comparisons` are by the same resamples (`statistics.resampling`). In memory are labels and
+    can make, are left out. `comparisons` are by the same resamples (`statistics.roc`). In memory are labels and
     numbers of documents of all rows, the ranks of the columns that are measured, and the texts that the blind
     classifier judges. TextsError when labels are missing or of one class.
     """

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pretrace.baselines import gap as measure
 from pretrace.baselines import open_embedder
-from pretrace.cli.answer import Reply, plain_table, prose
+from pretrace.cli.commands import Reply, plain_table, prose
 from pretrace.cli.progress import doing, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.flagging import FlagInputs, check_use
 from pretrace.cli.opening import opened
-from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import with_command, write_verdict
 from pretrace.cli.progress import watched
 from pretrace.corpora import open_corpus

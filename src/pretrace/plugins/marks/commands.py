@@ -13,9 +13,8 @@ from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, prose
+from pretrace.cli.commands import RawOptions, Reply, output_option, prose
 from pretrace.cli.opening import TextAccess, named, opened, opened_for_access
-from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from pretrace.cli import note
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import RawOptions, Reply
 from pretrace.cli.opening import TextAccess, opened_for_access
-from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.opening import with_text_column
-from pretrace.cli.options import RawOptions, output_option
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
