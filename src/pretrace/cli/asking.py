@@ -20,7 +20,6 @@ from pretrace.backends.settings import split_revision
 from pretrace.cli import asks, confirm, note, quiet, say
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import CANNOT_ANSWER, Reply, arguments_of, find_function, output_option
-from pretrace.cli.opening import with_text_column
 from pretrace.cli.printing import closing
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
@@ -146,7 +145,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     with one sentence and a report; without --model it lists the tests and what each takes. Exit codes: 3 found or
     consistent with training, 0 not, 4 no answer."""
     place = _check_places(source.texts, inputs)
-    source = with_text_column(source)
+    source = source.with_text_column(note)
     seen = look(source.texts, source.columns)
     for model in filter(None, (inputs.model, inputs.placebo)):
         check_model(split_revision(model)[0] or inputs.model or "")

@@ -12,9 +12,8 @@ from pretrace.backends.loading import device_of
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli import quiet
 from pretrace.cli.commands import CANNOT_ANSWER, RawOptions, Reply, output_option, print_lines
-from pretrace.cli.opening import opened
 from pretrace.cli.printing import with_command, write_verdict
-from pretrace.cli.progress import Stages
+from pretrace.cli.progress import Stages, doing
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -22,6 +21,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.wording import duration
 from pretrace.runs import AUDIT as AUDIT_FOLDER
 from pretrace.runs import REPORT, save_verdict
+from pretrace.scoring.plan import open_models
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.tuning import training
@@ -30,6 +30,7 @@ from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.data import AuditPlan, DesignError
 from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
+from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import TestSettings, input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
@@ -136,7 +137,10 @@ def open_audit(
 ) -> Audit:
     """Open the models of an audit: what there is to plan, and to make."""
     settings = completed(settings, inputs)
-    models = opened(_wanted(target, inputs), second=True)
+    companions = Companions(reference_model=inputs.reference_model)
+    wanted = ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
+    with doing("opening the models"):
+        models = with_second(open_models(wanted), device=target.opening.device)
     generator = _generator(target.opening, inputs, needed=controls is None)
     sides: dict[str, Any] = {"corpus": corpus, "heldout": controls}
     return Audit(**sides, models=models, generator=generator, settings=settings, watch=Stages())
@@ -195,11 +199,6 @@ def _described(plan: AuditPlan) -> Iterator[str]:
         time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
         yield f"Work: {plan.passes:,} passes of a text through a model{time}"
     yield from (f"What would help: {cure}" for cure in plan.cures)
-
-
-def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
-    companions = Companions(reference_model=inputs.reference_model)
-    return ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:

@@ -13,9 +13,8 @@ from rich.table import Table
 
 from pretrace.cli import note as say_note
 from pretrace.cli.commands import RawOptions, Reply, output_option, plain_table, prose
-from pretrace.cli.opening import opened, with_text_column
 from pretrace.cli.printing import foretold, write_verdict
-from pretrace.cli.progress import Stages
+from pretrace.cli.progress import Stages, doing
 from pretrace.cli.scoring import TextsToScore, finish_run, in_shards, label_source, lasting
 from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import Source, TextStream
@@ -33,7 +32,7 @@ from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
-from pretrace.scoring.plan import Models, with_texts
+from pretrace.scoring.plan import Models, open_models, with_texts
 from pretrace.scoring.plan import check_use as check_scores
 from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import CONTROLS, Option, like, requested_option
@@ -132,7 +131,7 @@ def flag(
     check_use(settings, inputs.companions)
     wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
     check_writable(inputs.out, FLAGGING_FOLDER)
-    source = with_text_column(source)
+    source = source.with_text_column(say_note)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
     # whichever worker is the last writes the file of a job: what tells them apart is left out
     command = {name: value for name, value in given.items() if name not in _NOT_RECORDED}
@@ -169,7 +168,8 @@ def flag(
         made = texts.score_on_ray(engine, wanted, settings.score, none, None, options)
         rows = made.rows(texts.folder)
         return finish(rows, model=made.target, unreadable=texts.unreadable)
-    models = opened(wanted)
+    with doing("opening the models"):
+        models = open_models(wanted)
     if inputs.dry_run:
         size, limits = float(models.target.facts.get("parameters") or 0), planned.prospect
         has = Situation(documents=limits.asked, unseen=limits.known, parameters=size)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from pretrace.cli.commands import Answered, RawOptions, Reply
-from pretrace.cli.opening import opened
 from pretrace.cli.printing import foretold, write_run
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import TextStream, open_corpus
@@ -30,7 +29,7 @@ from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
-from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
+from pretrace.scoring.plan import Models, ScorePlan, check_use, open_models, with_texts
 from pretrace.scoring.provenance import record_corpus
 from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import RUN as RUN_PANEL
@@ -285,7 +284,8 @@ class _ScoreCommand:
         if corpus is not None:
             parts = self._divided(corpus, given)
             texts = replace(texts, corpus=parts.test, stream=TextStream.of(parts.test))
-        models = opened(self._wanted)
+        with doing("opening the models"):
+            models = open_models(self._wanted)
         if settings.dry_run:
             mine = texts.corpora(self.job.turn)
             return foretold(workload(mine, models, plan, labelled=parts.reference, cache=settings.cache))

@@ -61,6 +61,13 @@ class Source:
         """The same texts, to be read one at a time."""
         return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
 
+    def with_text_column(self, note: Callable[[str], object]) -> Source:
+        """The texts with the column that they are taken from (`choose_text`), noted where nobody named it."""
+        columns, said = choose_text(self.texts, self.columns)
+        if said:
+            note(said)
+        return replace(self, columns=columns)
+
 
 def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
     """The corpus that is given, or that of texts which `open_corpus` takes, called `name` for Python objects."""

@@ -8,16 +8,15 @@ from pathlib import Path
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.flagging import FlagInputs, check_use
-from pretrace.cli.opening import opened
 from pretrace.cli.printing import with_command, write_verdict
-from pretrace.cli.progress import watched
+from pretrace.cli.progress import doing, watched
 from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
 from pretrace.runs import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import VERDICTS, save_verdict
-from pretrace.scoring.plan import with_texts
+from pretrace.scoring.plan import open_models, with_texts
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
@@ -78,7 +77,9 @@ def samples(
         target = Target(model=log.model, opening=replace(inputs.opening, revision=revision))
     wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
     flagging.plan.check_servers(wanted.roles)
-    models = with_texts(opened(wanted), wanted)
+    with doing("opening the models"):
+        models = open_models(wanted)
+    models = with_texts(models, wanted)
     with watched("reading") as progress:
         verdict, flagged = compare(log, corpus, models, settings, flagging, others=others, progress=progress)
     if inputs.flags_out:

@@ -14,7 +14,7 @@ from pretrace.backends.instructed import open_instructed
 from pretrace.backends.proposals import open_proposer
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option, prose
-from pretrace.cli.opening import TextAccess, named, opened, opened_for_access
+from pretrace.cli.opening import TextAccess, open_beside, opened_for_access
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus
@@ -199,7 +199,7 @@ def check(
         verdict = checking.check_triggers(seal, answers, settings, model=model, **told)
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
-        models = opened(named(target, beside, settings), second=bool(seal.parts))
+        models = open_beside(target, beside, settings, second=bool(seal.parts))
         verdict = checking.check_marks(seal, models, settings, watch=Stages(), **told)
     return write_verdict(verdict, beside.out, given)
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from pretrace.cli import note
 from pretrace.cli.commands import RawOptions, Reply, output_option
-from pretrace.cli.opening import with_text_column
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
@@ -65,7 +65,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         check_writable(searched.out, VERDICTS.of("scan"))
     if searched.engine.on_ray and settings.shard:
         raise ExpressionError(say("cluster.both"))
-    columns = replace(with_text_column(source).columns, label=source.columns.label or "")
+    columns = replace(source.with_text_column(note).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
     asked = Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
