@@ -61,7 +61,7 @@ _READ_CHARACTERS = 20_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CrossFit:
+class _CrossFit:
     """The fold of each text, [texts], documents whole, their number, and the texts that may be `learnt` from, bool
     [texts]: every text is scored by a classifier that did not learn from it."""
 
@@ -70,7 +70,7 @@ class CrossFit:
     learnt: Bools
 
     @classmethod
-    def of(cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int) -> CrossFit | None:
+    def of(cls, texts: Sequence[str], labels: Bools, groups: Groups, *, seed: int) -> _CrossFit | None:
         """Documents in `FOLDS` folds, or as many as a label has documents; None where a part would lack a label."""
         grouping, learnt = Grouping.of(groups, labels), np.ones(len(texts), dtype=bool)
         folds = min(FOLDS, grouping.fewest)
@@ -389,7 +389,7 @@ def bag_of_words(
     every, names = np.ones(len(members), dtype=bool), ("the members", "the non-members")
     if reason := _too_few(every, members, Grouping.of(groups, members), names):
         return None, reason
-    division = CrossFit.of(texts, members, groups, seed=seed)
+    division = _CrossFit.of(texts, members, groups, seed=seed)
     if division is None:
         return None, "there are too few documents to learn from some and judge the others."
     rows = np.flatnonzero(division.learnt)
@@ -521,7 +521,7 @@ def _measured(
     if reason := _too_few(written, labels, Grouping.of(groups, labels), [*sides]):
         raise TextsError(f"a gap between two sets of texts cannot be measured: {reason}")
     made = asked if isinstance(asked, Mapping) else classifiers.several(asked)
-    division = CrossFit.of(texts, labels, groups, seed=seed)
+    division = _CrossFit.of(texts, labels, groups, seed=seed)
     if division is None:
         raise TextsError(
             "there are too few documents to learn from some and judge the others; give more documents, and "
@@ -548,7 +548,7 @@ def _measured(
 
 
 def _judged(
-    texts: Sequence[str], labels: Bools, division: CrossFit, classifier: TextClassifier, seed: int
+    texts: Sequence[str], labels: Bools, division: _CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
     at = share_texts(texts)
@@ -570,6 +570,6 @@ def _judged(
     return scores, notes
 
 
-def _learnt(division: CrossFit) -> str:
+def _learnt(division: _CrossFit) -> str:
     learnt = np.count_nonzero(division.learnt)
     return f"learnt from {learnt:,} of the {len(division.learnt):,} texts, by whole documents."

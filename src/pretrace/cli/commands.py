@@ -208,7 +208,7 @@ _KINDS = {int: "N", float: "X", Path: "PATH"}
 _panel = cache(Group.create_ordered)
 
 
-def _check_outputs(given: Sequence[tuple[CliOption, Any]]) -> None:
+def _check_outputs(given: Sequence[tuple[_CliOption, Any]]) -> None:
     """OutputError where an output of a command is one of its inputs, or a folder that holds one.
 
     `given` are the options and their values. Links and relative paths are followed. Paths within an
@@ -247,7 +247,7 @@ RawOptions = NewType("RawOptions", dict[str, Any])
 """A command that has a parameter of this type is given its options as they were written, None left out."""
 
 
-class CliOption(NamedTuple):
+class _CliOption(NamedTuple):
     """One option: its name as a Python name, its declaration, type and default, and its keys by name. The name of a key
     begins with that of its option: "columns text"."""
 
@@ -255,7 +255,7 @@ class CliOption(NamedTuple):
     option: Option
     hint: Any
     default: Any
-    keys: Mapping[str, CliOption] = {}
+    keys: Mapping[str, _CliOption] = {}
 
     @property
     def flag(self) -> str:
@@ -371,7 +371,7 @@ _EVERY: Mapping[str, tuple[str, Any, Any]] = {
     ),
 }
 EVERYWHERE = {
-    name: CliOption(
+    name: _CliOption(
         name, Option(help, panel="Every command", path="" if hint is bool else "in"), hint, default
     )
     for name, (help, hint, default) in _EVERY.items()
@@ -433,7 +433,7 @@ def command_of(
 
 def _fill(
     command: str,
-    declared: Mapping[str, CliOption],
+    declared: Mapping[str, _CliOption],
     tables: Callable[[], Iterable[str]],
     _app: App,
     _words: tuple[str, ...],
@@ -460,7 +460,7 @@ def _fill(
 
 
 def _read_file(
-    path: Path, command: str, declared: Mapping[str, CliOption], tables: Collection[str]
+    path: Path, command: str, declared: Mapping[str, _CliOption], tables: Collection[str]
 ) -> dict[str, list[str]]:
     """Read what the file gives for the options of a command, by their names, each as words that could be
     typed. TextsError where it cannot be read, ExpressionError for a name that is neither an option nor one of the
@@ -501,34 +501,34 @@ def _typed(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _declare(function: Callable[..., Answered]) -> dict[str, CliOption]:
+def _declare(function: Callable[..., Answered]) -> dict[str, _CliOption]:
     """The options of a command by name, without those of every command."""
-    hints, found = get_type_hints(function, include_extras=True), dict[str, CliOption]()
+    hints, found = get_type_hints(function, include_extras=True), dict[str, _CliOption]()
     for name, parameter in inspect.signature(function).parameters.items():
         for leaf in _options_in(name, hints[name], parameter.default):
             if (of := leaf.option.of) is None:
                 found[leaf.name] = leaf
                 continue
             name, _, key = leaf.name.partition(" ")
-            whole = found.get(name) or CliOption(name, of, tuple[str, ...], ())
+            whole = found.get(name) or _CliOption(name, of, tuple[str, ...], ())
             shown = replace(of, essential=whole.option.essential or leaf.option.essential)
             default = MISSING if leaf.default is MISSING else whole.default
             found[name] = whole._replace(option=shown, default=default, keys={**whole.keys, key: leaf})
     return found
 
 
-def _options_in(name: str, hint: Any, default: Any) -> Iterator[CliOption]:
+def _options_in(name: str, hint: Any, default: Any) -> Iterator[_CliOption]:
     """The options of a parameter or field: those of the settings it is, or itself."""
     kind, extras = _split_annotated(hint)
     if extras and isinstance(own := extras[0], Option):
         missing = default is inspect.Parameter.empty
-        yield CliOption(name, own, kind, MISSING if missing else default)
+        yield _CliOption(name, own, kind, MISSING if missing else default)
     elif is_dataclass(kind):
         for one, described, inner in _fields(kind, extras):
             if described is None:
                 yield from _options_in(one.name, inner, MISSING)
             else:
-                yield CliOption(_name(one.name, described), described, inner, one.default)
+                yield _CliOption(_name(one.name, described), described, inner, one.default)
 
 
 def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -559,7 +559,9 @@ def arguments_of(function: Callable[..., Answered], options: Mapping[str, Any]) 
     }
 
 
-def _build_argument(name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, CliOption]) -> Any:
+def _build_argument(
+    name: str, hint: Any, given: Mapping[str, Any], declared: Mapping[str, _CliOption]
+) -> Any:
     """The argument for a parameter or field: settings, or the value of one option."""
     kind, extras = _split_annotated(hint)
     if not is_dataclass(kind) or not isinstance(kind, type):

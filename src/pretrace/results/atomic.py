@@ -127,7 +127,7 @@ def new_folder(path: Path, output: FolderKind | None = None) -> Iterator[Path]:
     OutputError where `path` holds anything else, and in place of an OSError."""
     with explained(path):
         place = _resolved(path)
-        check_replaceable(place, output)
+        _check_replaceable(place, output)
         with _beside(place) as partial:
             partial.mkdir()
             yield partial
@@ -144,7 +144,7 @@ def check_writable(path: Path, output: FolderKind | OutputFile | None = None) ->
         if isinstance(output, OutputFile):
             check_file(place, output)
         else:
-            check_replaceable(place, output)
+            _check_replaceable(place, output)
         nearest = next(parent for parent in place.parents if parent.exists())
         with tempfile.TemporaryFile(dir=nearest) as probe:
             probe.write(bytes(4096))
@@ -259,7 +259,7 @@ def _install(partial: Path, place: Path, output: FolderKind | None) -> None:
             except OSError as error:
                 if error.errno not in (errno.ENOTEMPTY, errno.EEXIST) and not os.path.lexists(place):
                     raise
-            check_replaceable(place, output)
+            _check_replaceable(place, output)
             moved.append(_name(place, "old"))
             _under_way.add(moved[-1].name)
             with suppress(FileNotFoundError):  # another writer was quicker, and took it away
@@ -302,7 +302,7 @@ def check_file(place: Path, output: OutputFile) -> None:
         )
 
 
-def check_replaceable(place: Path, output: FolderKind | None = None) -> None:
+def _check_replaceable(place: Path, output: FolderKind | None = None) -> None:
     """Raise OutputError unless `place` is free, an empty folder, or one that pretrace wrote and that holds a result of
     the kind of `output`; without one, unless it is free or empty."""
     for _ in range(100):

@@ -144,13 +144,13 @@ def two_sample_test(
         return PermutationTest(1.0, 0.0, np.zeros(permutations))
     sizes = len(first), len(second)
     sums = _power_sums(both[None])
-    observed = welch_corrected(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
+    observed = _welch_corrected(_power_sums(both[None, : sizes[0]]), sums, sizes)[0]
     drawn = []
     for some in permuted(both, permutations, min(sizes), np.random.default_rng(seed)):
         # The smaller side alone is summed; what is left is the other.
         part = _power_sums(some)
         part = part if sizes[0] <= sizes[1] else sums - part
-        drawn.append(welch_corrected(part, sums, sizes))
+        drawn.append(_welch_corrected(part, sums, sizes))
     null = np.concatenate(drawn)
     return PermutationTest(share_reached(null, observed), float(observed), null)
 
@@ -174,7 +174,7 @@ def share_reached(null: Doubles, observed: float, *, exact: bool = False) -> flo
     return reached / len(null) if exact else (1 + reached) / (1 + len(null))
 
 
-def welch_corrected(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Doubles:
+def _welch_corrected(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Doubles:
     """The statistic of a two-sample test, [rows], from power sums (of values, squares and cubes) of the documents
     on its first side, `part` [3, rows], and of all documents, `sums` [3, 1 or rows]; `sizes` are their numbers."""
     first, second = (_cumulants(side, n) for side, n in zip((part, sums - part), sizes, strict=True))
@@ -486,8 +486,8 @@ def _shifted_p(
 
     def p(shift: float) -> float:
         every, found, null = (_moved(sums, shift) for sums in (whole, observed, drawn))
-        reached = float(welch_corrected(found, every, sizes)[0])
-        return share_reached(welch_corrected(null, every, sizes), reached)
+        reached = float(_welch_corrected(found, every, sizes)[0])
+        return share_reached(_welch_corrected(null, every, sizes), reached)
 
     return p
 
