@@ -47,18 +47,17 @@ NAMES = {
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
-    "pretrace.statistics": "conformal documents permutation power roc",
+    "pretrace.statistics": "conformal documents permutation roc",
     "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values set_shift",
     "pretrace.statistics.documents": (
         "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split mean_interval share_interval standardised"
     ),
-    "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
     "pretrace.statistics.roc": (
         "RankedScores accuracy allowance auc best_threshold for_few group_bootstrap holm roc_curve tail_share"
     ),
     "pretrace.statistics.permutation": (
-        "controls_left_out randomisation_test sign_bound sign_gamma two_sample_shift two_sample_test wilcoxon_bound "
-        "wilcoxon_gamma"
+        "PlantedValues auc_documents auc_power controls_left_out randomisation_test sign_bound sign_gamma "
+        "two_sample_shift two_sample_test wilcoxon_bound wilcoxon_gamma"
     ),
     "pretrace.testing": "Memory make_evidence make_trace",
     "pretrace.tuning": "make_adapter select training tuned_model",

@@ -37,7 +37,7 @@ from pretrace.registry import find_test
 from pretrace.results.wording import fill, plural, say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.statistics.power import auc_documents, auc_power
+from pretrace.statistics.permutation import auc_documents, auc_power
 from pretrace.types import Corpus, Estimate, Situation
 from pretrace.verdicts import register
 

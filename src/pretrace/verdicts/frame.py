@@ -35,8 +35,12 @@ from pretrace.scoring.plan import Models, check_placebos, weights_of
 from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
 from pretrace.statistics.documents import mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, randomisation_test, realised_effects
-from pretrace.statistics.power import PlantedValues
+from pretrace.statistics.permutation import (
+    PermutationTest,
+    PlantedValues,
+    randomisation_test,
+    realised_effects,
+)
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import (

@@ -32,8 +32,7 @@ from pretrace.scoring.plan import Models
 from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
 from pretrace.statistics.documents import difference_interval, mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.power import PlantedValues
+from pretrace.statistics.permutation import PermutationTest, PlantedValues, sign_flip_test, two_sample_test
 from pretrace.statistics.words import RUN, Grams, Worded, in_runs
 from pretrace.types import (
     Backend,
