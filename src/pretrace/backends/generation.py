@@ -23,8 +23,7 @@ import numpy.typing as npt
 import tokenizers
 
 from pretrace.backends.libraries import inference, torch
-from pretrace.cache import text_key
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw, text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Continued, Doubles, Sampling, Written

@@ -20,7 +20,7 @@ from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Continuing
 from pretrace.backends.settings import ModelSettings
-from pretrace.cache.store import Batch, Draw, written_once
+from pretrace.cache import Batch, Draw, written_once
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable

@@ -35,8 +35,7 @@ from pretrace.backends.libraries import inference, torch, transformers
 from pretrace.backends.loading import context_in, load
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, own_specials, pack, padded
-from pretrace.cache import text_key
-from pretrace.cache.store import NEIGHBORS, Entries
+from pretrace.cache import NEIGHBORS, Entries, text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.rewrites import readable

@@ -10,7 +10,7 @@ from pretrace.backends import open_model
 from pretrace.backends.serving.address import served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
 from pretrace.backends.settings import SERVED
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.cli import note
 from pretrace.cli.progress import doing
 from pretrace.corpora.opening import Source, choose_text

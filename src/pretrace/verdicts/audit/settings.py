@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pretrace.baselines.classifiers import classifiers
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import Option, check_ranges, is_kept, option
