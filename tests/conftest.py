@@ -63,7 +63,7 @@ def _own_cache(tmp_path_factory, monkeypatch):
 def _float32_training():
     """Models are trained alike on any processor, those of fixtures too: the format "auto" means is not measured."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pretrace.tuning.training.fastest_format", lambda device="cpu": "float32")
+        patch.setattr("pretrace.backends.loading.fastest_format", lambda device="cpu": "float32")
         yield
 
 

@@ -17,9 +17,17 @@ import numpy.typing as npt
 
 from pretrace.backends._inside import Read, firings, last_tokens, look_inside
 from pretrace.backends._logits import Sweep, VocabularyReading, read
-from pretrace.backends.generation import cache_of, going_on, write_ends
+from pretrace.backends.generation import write_ends
 from pretrace.backends.libraries import inference, torch
-from pretrace.backends.loading import LoadedModel, context_in, load, rope_kinds, turning_length
+from pretrace.backends.loading import (
+    LoadedModel,
+    cache_of,
+    context_in,
+    going_on,
+    load,
+    rope_kinds,
+    turning_length,
+)
 from pretrace.backends.settings import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error

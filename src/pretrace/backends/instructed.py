@@ -20,10 +20,10 @@ from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Continuing
 from pretrace.backends.settings import ModelSettings
+from pretrace.backends.tokens import readable
 from pretrace.cache import Batch, Draw, written_once
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Backend, Sampling, Written
 
 FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written

@@ -34,11 +34,10 @@ from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_b
 from pretrace.backends.libraries import inference, torch, transformers
 from pretrace.backends.loading import context_in, load
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import Tokens, own_specials, pack, padded
+from pretrace.backends.tokens import Tokens, own_specials, pack, padded, readable
 from pretrace.cache import NEIGHBORS, Entries, text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
 
 

@@ -19,7 +19,6 @@ from tokenizers import processors
 from pretrace.backends.libraries import transformers
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
@@ -28,6 +27,19 @@ _ENCODING = (
     "Take its tokenizer.json again from where the model was published, or find the text and leave it out.",
 )
 _SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a token while it is held
+
+
+def readable(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD.
+
+    >>> readable("a\\ud800b")
+    'a���b'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
 
 
 class Tokens:

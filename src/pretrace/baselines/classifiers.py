@@ -20,9 +20,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.tokens import readable
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import Registry, require
-from pretrace.rewrites import readable
 from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained

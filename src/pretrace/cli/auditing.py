@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.backends import open_model
-from pretrace.backends.loading import device_of
+from pretrace.backends import loading, open_model
 from pretrace.backends.settings import ModelSettings
 from pretrace.cli import quiet
 from pretrace.cli.answer import Reply, show
@@ -23,7 +22,6 @@ from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
-from pretrace.tuning import training
 from pretrace.types import COMPARED, GENERATING, Backend, Corpus
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.data import DesignError
@@ -175,7 +173,7 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
             )
         return None
     if (dtype := inputs.generator_dtype) == "auto":
-        dtype = training.fastest_format(device_of("auto").type)
+        dtype = loading.fastest_format(loading.device_of("auto").type)
     try:
         return open_model(inputs.generator, **asdict(opening.for_another(dtype=dtype)))
     except MissingPackageError:

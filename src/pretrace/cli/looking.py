@@ -16,7 +16,7 @@ from pretrace.baselines.classifiers import classifiers
 from pretrace.cli.answer import Reply, plain_table, printer, prose
 from pretrace.cli.printing import measured
 from pretrace.corpora import Columns, known_corpora
-from pretrace.corpora.documents import standard_input
+from pretrace.corpora.packing import standard_input
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, require
 from pretrace.report.heat import heat_lines

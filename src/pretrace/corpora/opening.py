@@ -19,10 +19,16 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from pretrace.corpora.columns import USUAL, Columns, kind_of, messages_of, shown
-from pretrace.corpora.documents import SOURCE, standard_input, unreadable_explained
+from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
-from pretrace.corpora.packing import ending_of, unpack_stream, without_packing
+from pretrace.corpora.packing import (
+    ending_of,
+    standard_input,
+    unpack_stream,
+    unreadable_explained,
+    without_packing,
+)
 from pretrace.corpora.reading import SourceRow, TextReading, Unreadable, refuse_repeated_ids
 from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora

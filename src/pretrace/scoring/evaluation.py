@@ -29,10 +29,16 @@ from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import BLIND, LENGTH, sentences
-from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
 from pretrace.statistics.controls import PLACEBO, SHUFFLED, ReadColumn, divide_texts, shuffled_row, survives
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
+from pretrace.statistics.documents import (
+    MEMBERS,
+    NONMEMBERS,
+    Grouping,
+    Numbers,
+    drawn_documents,
+    grouped_split,
+)
 from pretrace.statistics.resampling import Bootstrap, adjusted, compare, group_bootstrap, usual_baseline
 from pretrace.statistics.roc import best_threshold, roc_curve
 from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Estimate, Evaluation, Measured, Run

@@ -146,6 +146,14 @@ def grouped_split(groups: Groups, share: float, seed: int, labels: Labels | None
     return np.asarray(taken[grouping.codes])
 
 
+def drawn_documents(documents: Groups, members: Labels, *, most: int, seed: int) -> Bools:
+    """Which texts a random draw of whole documents takes, about `most` of them, evenly over the labels; all where they
+    are no more."""
+    if len(documents) <= most:
+        return np.ones(len(documents), dtype=bool)
+    return grouped_split(documents, most / len(documents), seed, members)
+
+
 def grouped_folds(grouping: Grouping, folds: int, seed: int) -> Numbers:
     """The fold of each text, 0 … folds - 1, shape [texts]: groups whole, sizes and kinds spread evenly. Within each
     kind the groups are dealt in random order, large ones first, each to the fold that has the least of that kind so

@@ -18,11 +18,10 @@ from typing import Any
 from pretrace.backends import loading
 from pretrace.backends.libraries import inference, transformers
 from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import pack
+from pretrace.backends.tokens import pack, readable
 from pretrace.cache import Batch, cache_folder, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Written
 
 Lengths = Callable[[Sequence[str]], Sequence[int]]

@@ -41,11 +41,19 @@ from pretrace.baselines import bag_of_words
 from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
 from pretrace.errors import TextsError
 from pretrace.results.wording import p_value, plural, say
-from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics import conformal
-from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
+from pretrace.statistics.documents import (
+    FEW_DOCUMENTS,
+    MEMBERS,
+    NONMEMBERS,
+    Grouping,
+    Groups,
+    Numbers,
+    drawn_documents,
+    means,
+)
 from pretrace.statistics.intervals import mean_interval, share_interval
 from pretrace.statistics.resampling import group_bootstrap
 from pretrace.statistics.shift import (
