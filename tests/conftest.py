@@ -126,7 +126,7 @@ def packaged(_own_cache, monkeypatch):
             open_tokenizer("smollm2")
 
     monkeypatch.setattr(loading, "_packaged", PACKAGED)
-    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "gguf_tokenizers")]
+    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "tokens")]
     (Path(os.environ["PRETRACE_CACHE"]) / "gguf").symlink_to(kept("smollm2", unpack, sources) / "gguf")
     return "smollm2"
 

@@ -23,12 +23,18 @@ from typing import Any, Literal
 
 import tokenizers
 
-from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.libraries import torch, transformers
 from pretrace.backends.serving.address import parse_address, refuse_bare_url, served_kind, text_kind
 from pretrace.backends.serving.client import check_answers
 from pretrace.backends.settings import SERVED, ModelSettings
-from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
+from pretrace.backends.tokens import (
+    KEPT_READER,
+    Tokens,
+    follow_file,
+    open_gguf_tokenizer,
+    read_file,
+    reader_of,
+)
 from pretrace.cache import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
