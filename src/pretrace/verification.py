@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from pretrace import __version__, runs
 from pretrace.corpora import Columns, open_stream
-from pretrace.corpora.columns import FURTHER
+from pretrace.corpora.reading import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
 from pretrace.results.folder import OpenFolder, file_hash, page_bytes

@@ -20,7 +20,6 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
-from pretrace.corpora.columns import distinct, kind_of, mended, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document
 from pretrace.corpora.packing import (
     HEAD,
@@ -31,7 +30,7 @@ from pretrace.corpora.packing import (
     open_unpacked,
     unreadable_explained,
 )
-from pretrace.corpora.reading import SourceRow, TextReading
+from pretrace.corpora.reading import SourceRow, TextReading, distinct, kind_of, mended, shown
 from pretrace.errors import TextsError
 from pretrace.results.wording import say, sentences_of
 

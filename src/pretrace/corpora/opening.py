@@ -18,7 +18,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pretrace.corpora.columns import USUAL, Columns, kind_of, messages_of, shown
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
@@ -29,7 +28,17 @@ from pretrace.corpora.packing import (
     unreadable_explained,
     without_packing,
 )
-from pretrace.corpora.reading import SourceRow, TextReading, Unreadable, refuse_repeated_ids
+from pretrace.corpora.reading import (
+    USUAL,
+    Columns,
+    SourceRow,
+    TextReading,
+    Unreadable,
+    kind_of,
+    messages_of,
+    refuse_repeated_ids,
+    shown,
+)
 from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say

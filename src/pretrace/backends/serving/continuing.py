@@ -18,7 +18,7 @@ from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError, answered
 from pretrace.backends.settings import ModelSettings
 from pretrace.cache import WRITTEN, Draw, Entries, text_key
-from pretrace.corpora.columns import mended
+from pretrace.corpora.reading import mended
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Progress, Quantity, Sampling, Written

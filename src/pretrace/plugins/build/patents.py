@@ -26,13 +26,12 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from pretrace import __version__
-from pretrace.corpora.columns import Columns, mended, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.folders import walk
 from pretrace.corpora.near_copies import bands
 from pretrace.corpora.opening import every_row, open_stream
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, unreadable_explained, without_packing
-from pretrace.corpora.reading import refuse_repeated_ids
+from pretrace.corpora.reading import Columns, mended, refuse_repeated_ids, shown
 from pretrace.corpora.webpages import decode_page, parse_page, visible_text
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build import writing
