@@ -20,7 +20,7 @@ from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
 from pretrace.runs import save_verdict
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
 from pretrace.types import COMPARED, GENERATING, Backend, Corpus
 from pretrace.verdicts.audit.audit import Audit

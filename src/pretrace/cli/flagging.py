@@ -34,9 +34,16 @@ from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
-from pretrace.scoring.plan import Models, with_texts
+from pretrace.scoring.plan import (
+    Companions,
+    EvaluationSettings,
+    Models,
+    ModelsSettings,
+    ScoreSettings,
+    Target,
+    with_texts,
+)
 from pretrace.scoring.plan import check_use as check_scores
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import CONTROLS, Option, like, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee

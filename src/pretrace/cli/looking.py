@@ -26,7 +26,7 @@ from pretrace.runs import load_run, render
 from pretrace.scores import scores
 from pretrace.scoring.detect import heat_of
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import TEXTS, Option
 from pretrace.tuning.plan import methods
 from pretrace.types import Quantity, Text

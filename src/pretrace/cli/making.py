@@ -27,8 +27,8 @@ from pretrace.results.run import RUN
 from pretrace.results.wording import plural
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
+from pretrace.scoring.plan import EvaluationSettings, ScoreSettings, Target
 from pretrace.scoring.provenance import record_tuning
-from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
 from pretrace.tuning import make_adapter
 from pretrace.tuning.plan import methods

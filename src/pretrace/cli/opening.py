@@ -16,8 +16,7 @@ from pretrace.cli.progress import doing
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.scoring.plan import Models, open_models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models
 from pretrace.settings import MODEL, Option, option
 from pretrace.types import Backend
 from pretrace.verdicts.frame import with_second

@@ -32,9 +32,17 @@ from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
-from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
+from pretrace.scoring.plan import (
+    EvaluationSettings,
+    Models,
+    ModelsSettings,
+    ScorePlan,
+    ScoreSettings,
+    Target,
+    check_use,
+    with_texts,
+)
 from pretrace.scoring.provenance import record_corpus
-from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import RUN as RUN_PANEL
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods

@@ -29,7 +29,7 @@ from pretrace.results.atomic import atomic_bytes, check_writable
 from pretrace.results.output_checks import OutputFile, json_with
 from pretrace.results.serialization import to_json
 from pretrace.results.wording import bracketed, first_of, say
-from pretrace.scoring.settings import ScoreSettings
+from pretrace.scoring.plan import ScoreSettings
 from pretrace.settings import COLUMNS, Option, option
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings

@@ -19,8 +19,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
 from pretrace.results.verdicts import VERDICTS
 from pretrace.runs import save_verdict
-from pretrace.scoring.plan import with_texts
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, ModelsSettings, Target, with_texts
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
 from pretrace.verdicts.settings import input_option

@@ -28,7 +28,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.output_checks import NEW
 from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import say
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import MODEL, Option, like, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.frame import check_plantable

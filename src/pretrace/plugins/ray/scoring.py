@@ -14,8 +14,7 @@ from pretrace.scoring.detect import Leak, Options, Scorer, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.parts import Shard
-from pretrace.scoring.plan import ScorePlan, open_models, with_texts
-from pretrace.scoring.settings import ModelsSettings
+from pretrace.scoring.plan import ModelsSettings, ScorePlan, open_models, with_texts
 from pretrace.tuning.plan import TuningMethod
 
 SMALL = 32
