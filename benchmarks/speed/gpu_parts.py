@@ -19,7 +19,7 @@ from benchmarks.speed import passes as speed
 from pretrace import open_corpus, open_model
 from pretrace.backends._logits import Sweep, read
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.types import Run
 
 USUAL = ["loss", "zlib", "lowercase", "min_k", "min_k_plus_plus"]

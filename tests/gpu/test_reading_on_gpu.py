@@ -7,7 +7,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.types import Firing, Hidden, Quantity
 
 ALL = Quantity.LOGP | Quantity.MOMENTS

@@ -16,7 +16,7 @@ NAMES = {
     "pretrace.backends.huggingface": "HuggingFace likeness prefixes=*",
     "pretrace.backends.instructed": "Completer",
     "pretrace.backends.proposals": "open_proposer",
-    "pretrace.backends.settings": "ModelSettings",
+    "pretrace.backends.naming": "ModelSettings",
     "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike",
     "pretrace.cache": "cache_folder text_key",
     "pretrace.corpora": "Columns open_corpus open_stream",

@@ -28,7 +28,7 @@ from pretrace.backends.loading import (
     rope_kinds,
     turning_length,
 )
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say

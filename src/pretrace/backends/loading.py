@@ -24,9 +24,15 @@ from typing import Any, Literal
 import tokenizers
 
 from pretrace.backends.libraries import torch, transformers
-from pretrace.backends.serving.address import parse_address, refuse_bare_url, served_kind, text_kind
+from pretrace.backends.naming import (
+    SERVED,
+    ModelSettings,
+    parse_address,
+    refuse_bare_url,
+    served_kind,
+    text_kind,
+)
 from pretrace.backends.serving.client import check_answers
-from pretrace.backends.settings import SERVED, ModelSettings
 from pretrace.backends.tokens import (
     KEPT_READER,
     Tokens,

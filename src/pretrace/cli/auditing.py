@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.backends import loading, open_model
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli import quiet
 from pretrace.cli.answer import Reply, show
 from pretrace.cli.opening import opened

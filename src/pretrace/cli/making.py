@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli import note
 from pretrace.cli.answer import Reply
 from pretrace.cli.printing import write_run

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from pretrace.backends import open_model
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import SERVED, served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
-from pretrace.backends.settings import SERVED
 from pretrace.cache import Draw
 from pretrace.cli import note
 from pretrace.cli.progress import doing

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends import open_adapter, open_model
+from pretrace.backends.naming import OPENED, SERVED, ModelSettings, called_apart, served_kind, split_revision
 from pretrace.backends.proposals import open_proposer
-from pretrace.backends.serving.address import called_apart, served_kind
-from pretrace.backends.settings import OPENED, SERVED, ModelSettings, split_revision
 from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.registry import scores

@@ -20,7 +20,7 @@ from pretrace.backends.adapters import inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import inference, nn, torch, transformers
 from pretrace.backends.loading import device_of, load, locate
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.tuning import new_adapter
 from pretrace.tuning.architectures import train_vocabulary

@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.backends import count_parameters
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import served_kind, text_kind
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.opening import operand, repeated_column
 from pretrace.corpora.reading import FURTHER

@@ -26,7 +26,7 @@ import numpy as np
 from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.instructed import Completer
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.cache import cache_folder, text_key
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.results.wording import fill, say, sentences_of

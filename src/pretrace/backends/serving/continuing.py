@@ -13,10 +13,9 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from pretrace.backends.serving.address import ServerAddress, parse_address
+from pretrace.backends.naming import ModelSettings, ServerAddress, parse_address
 from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError, answered
-from pretrace.backends.settings import ModelSettings
 from pretrace.cache import WRITTEN, Draw, Entries, text_key
 from pretrace.corpora.reading import mended
 from pretrace.errors import ModelError

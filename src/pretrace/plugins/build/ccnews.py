@@ -24,8 +24,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from pretrace.backends.instructed import open_instructed
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.proposals import Proposals, open_proposer
-from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
 from pretrace.corpora.reading import refuse_repeated_ids

@@ -17,7 +17,7 @@ from typing import Any
 
 from pretrace.backends import loading
 from pretrace.backends.libraries import inference, transformers
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import pack, readable
 from pretrace.cache import Batch, cache_folder, written_once
 from pretrace.errors import MissingPackageError, ModelError

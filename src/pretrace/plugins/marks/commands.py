@@ -11,8 +11,8 @@ from rich.console import RenderableType
 
 from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.proposals import open_proposer
-from pretrace.backends.settings import ModelSettings
 from pretrace.cli.answer import Reply, prose
 from pretrace.cli.opening import TextAccess, named, opened, opened_for_access
 from pretrace.cli.options import RawOptions, output_option

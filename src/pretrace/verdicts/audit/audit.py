@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.instructed import Completer
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.baselines import pair_gap
 from pretrace.baselines.classifiers import telling_words
 from pretrace.corpora import Texts, corpus_of
