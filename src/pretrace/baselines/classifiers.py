@@ -23,10 +23,10 @@ import numpy.typing as npt
 from pretrace.backends.tokens import readable
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.registry import Registry, require
-from pretrace.statistics.documents import Grouping, Groups, Numbers, grouped_folds, grouped_split
+from pretrace.statistics.documents import Grouping, Groups, Numbers, check_kinds, grouped_folds, grouped_split
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained
-from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier, check_kinds
+from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier
 from pretrace.types import Bools, Doubles, TextClassifier
 
 # Cross-fitting of text-only classifiers: every text is scored by one that did not learn from it.

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
+from pretrace.results.wording import say
 from pretrace.types import Bools, Doubles, Text
 
 Numbers = npt.NDArray[np.int64]
@@ -57,6 +58,14 @@ def check_values(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Double
     if odd:
         raise TextsError(f"wanted finite values for {what}, found {odd:,} of {len(found):,} NaN or infinite.")
     return found
+
+
+def check_kinds(texts: Sequence[str], labels: Bools) -> None:
+    """Raise TextsError unless each text has a label and both labels occur."""
+    if len(texts) != len(labels):
+        raise TextsError(say("tuning.no_labels", texts=len(texts), labels=len(labels)))
+    if labels.all() or not labels.any():
+        raise TextsError(say("tuning.one_kind", texts=len(texts)))
 
 
 def link_documents(texts: Sequence[Text]) -> dict[str, str]:
