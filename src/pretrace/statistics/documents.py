@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.registry import require
-from pretrace.results.wording import say
 from pretrace.types import Bools, Doubles, Text
 
 Numbers = npt.NDArray[np.int64]
@@ -63,9 +62,11 @@ def check_values(values: npt.ArrayLike, what: str, *, fewest: int = 1) -> Double
 def check_kinds(texts: Sequence[str], labels: Bools) -> None:
     """Raise TextsError unless each text has a label and both labels occur."""
     if len(texts) != len(labels):
-        raise TextsError(say("tuning.no_labels", texts=len(texts), labels=len(labels)))
+        raise TextsError(f"wanted one label for each of {len(texts)} texts, found {len(labels)}.")
     if labels.all() or not labels.any():
-        raise TextsError(say("tuning.one_kind", texts=len(texts)))
+        raise TextsError(
+            f"a classifier learns from two kinds of text, and all {len(texts)} are of one; give it both."
+        )
 
 
 def link_documents(texts: Sequence[Text]) -> dict[str, str]:

@@ -21,8 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends import loading
-from pretrace.backends._logits import Head
-from pretrace.backends.huggingface import is_head_alone
+from pretrace.backends.huggingface import Head, is_head_alone
 from pretrace.backends.libraries import nn, torch
 from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
