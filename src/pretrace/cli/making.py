@@ -28,9 +28,9 @@ from pretrace.results.wording import plural
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
 from pretrace.scoring.plan import EvaluationSettings, ScoreSettings, Target
-from pretrace.scoring.provenance import record_tuning
 from pretrace.settings import MODEL, Option
 from pretrace.tuning import make_adapter
+from pretrace.tuning.artifacts import record_tuning
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import DEMO, PlantSettings
 from pretrace.tuning.planting import plant as make_planted

@@ -15,7 +15,7 @@ from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import foretold, write_run
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import TextStream, open_corpus
-from pretrace.corpora.opening import Source
+from pretrace.corpora.opening import Source, record_corpus
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
 from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
@@ -42,7 +42,6 @@ from pretrace.scoring.plan import (
     check_use,
     with_texts,
 )
-from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import RUN as RUN_PANEL
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods

@@ -1,7 +1,9 @@
-"""From what a user names or gives to a corpus: files, folders, standard input, the hub, built corpora, lists."""
+"""From what a user names or gives to a corpus (files, folders, standard input, the hub, built corpora, lists), and what
+a run records of it."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import itertools
 import os
@@ -346,6 +348,41 @@ def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: boo
     if _names_corpus(source):
         return TextStream.of(_built(source, columns))
     return TextStream(*resolve_source(source, columns), columns, skip_unreadable)
+
+
+def content_of(text: Text) -> bytes:
+    """Id, text, label and group, each after its length in 8 bytes."""
+    parts = [
+        part.encode("utf-8", "surrogatepass") for part in (text.id, text.text, str(text.member), text.group)
+    ]
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def texts_hash(texts: Iterable[Text]) -> str:
+    """The SHA-256 of what texts contain (`content_of`), in their order."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(content_of(text))
+    return digest.hexdigest()
+
+
+def record_corpus(corpus: Corpus) -> dict[str, Any]:
+    """Name, source, size and hash of the texts (ids, texts and labels, in order), and a benchmark's card."""
+    documents = len({text.document for text in corpus.texts})
+    return record_texts(corpus, len(corpus), documents, texts_hash(corpus.texts))
+
+
+def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256: str) -> dict[str, Any]:
+    """The same of texts that may not be in memory."""
+    return {
+        "name": source.name,
+        "source": source.source,
+        "texts": texts,
+        "documents": documents,
+        "sha256": sha256,
+        "notes": list(source.notes),
+        **({"card": source.card} if source.card else {}),
+    }
 
 
 # Data sets of the Hugging Face hub, through the package `datasets`. Run here: a data set folder (`hub:./folder`), wrong

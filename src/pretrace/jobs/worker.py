@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.corpora import TextStream
+from pretrace.corpora.opening import record_corpus, record_texts
 from pretrace.errors import OutputError, TextsError
+from pretrace.frequencies.table import record_counts
 from pretrace.jobs.settings import EVERY, Turn
 from pretrace.results.atomic import atomic_bytes
+from pretrace.results.folder import record_software
 from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
 from pretrace.scoring.detect import Options, Scorer, recorded
 from pretrace.scoring.parts import DAMAGED, PartsFolder, ScoredRows, Shard, Survey, shards
 from pretrace.scoring.plan import Models
-from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_texts
 from pretrace.types import Backend
 
 _FORMAT = 1

@@ -13,6 +13,7 @@ import csv
 import hashlib
 import io
 import json
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pretrace import __version__
 from pretrace.errors import OutputError, regular
 from pretrace.results.atomic import new_folder
 from pretrace.results.output_checks import FILES_KEY, FolderKind
@@ -251,3 +253,19 @@ def read_lines(content: bytes) -> list[dict[str, Any]]:
     """The objects that `write_lines` wrote; ValueError or TypeError where it did not."""
     # Split at line feeds alone: a text may hold other characters that end a line.
     return [from_json(line) for line in content.split(b"\n") if line]
+
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
+
+
+def record_software() -> dict[str, str]:
+    """Versions of pretrace, Python and the libraries that compute the numbers."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"pretrace": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

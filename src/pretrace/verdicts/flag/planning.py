@@ -15,13 +15,12 @@ import numpy.typing as npt
 
 from pretrace.corpora import TextStream
 from pretrace.corpora.near_copies import BANDS, Sketches, link
-from pretrace.corpora.opening import OnUnreadable
+from pretrace.corpora.opening import OnUnreadable, content_of, record_texts
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
-from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, check_ranges, is_kept, like, option
 from pretrace.statistics.conformal import METHODS, Method, least_together, needed
 from pretrace.statistics.documents import Numbers, linked_numbers
