@@ -25,7 +25,7 @@ import numpy as np
 
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
-from pretrace.corpora.near_copies import Sketches
+from pretrace.statistics.documents import Sketches
 from pretrace.statistics.shift import SetShift, compare_below, set_shift
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import concluding
