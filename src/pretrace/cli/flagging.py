@@ -22,8 +22,7 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import Source, TextStream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
-from pretrace.jobs.worker import ShardJob, parts_folder
+from pretrace.jobs import EngineSettings, JobSettings, ShardJob, divided_by, parts_folder
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.run import RUN, SKIPPED_COLUMNS

@@ -18,8 +18,7 @@ from pretrace.corpora import TextStream, open_corpus
 from pretrace.corpora.opening import Source, record_corpus
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
-from pretrace.jobs.worker import ShardJob, parts_folder, work
+from pretrace.jobs import EVERY, EngineSettings, JobSettings, ShardJob, Turn, divided_by, parts_folder, work
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from pretrace.jobs.worker import ShardJob
+from pretrace.jobs import ShardJob
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.cluster import opened_pool as opened_pool
 from pretrace.scoring import parts as shards

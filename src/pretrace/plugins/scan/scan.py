@@ -28,7 +28,7 @@ from pretrace.corpora import Columns
 from pretrace.corpora.opening import record_corpus
 from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
-from pretrace.jobs.settings import Spread, Turn
+from pretrace.jobs import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts, Strings, streams_of
