@@ -14,7 +14,6 @@ from typing import Any
 from pretrace.corpora import TextStream
 from pretrace.corpora.opening import record_corpus, record_texts
 from pretrace.errors import ExpressionError, OutputError, TextsError, require
-from pretrace.frequencies.table import record_counts
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import atomic_bytes
 from pretrace.results.folder import record_software
@@ -179,7 +178,7 @@ class ShardJob:
             "placebo": of_each(models.placebo) if models.placebo else None,
             "adapter": dict(tuned.card).get("sha256", hashed(tuned.backend)) if tuned else None,
             "neighbors": dict(models.proposer.facts) if models.proposer else None,
-            "counts": record_counts(models.counts),
+            "counts": models.recorded_counts,
             "reference": record_corpus(models.labelled)["sha256"] if models.labelled else "",
             "seed": options.seed,
             "shuffles": options.shuffles,

@@ -143,14 +143,3 @@ class Frequencies:
         if not sound or counts.sum(dtype=np.float64) >= 2.0**63:
             raise TableError(say("counting.unsound", path=path, cure=_CURE))
         return cls(counts, texts=texts, **words)
-
-
-def record_counts(counts: Any) -> dict[str, Any] | None:
-    """Where the token frequencies came from, None where none were used."""
-    if counts is None:
-        return None
-    return {
-        "source": getattr(counts, "source", ""),
-        "tokens": int(getattr(counts, "total", 0)),
-        "tokenizer": counts.tokenizer_hash,
-    }

@@ -15,7 +15,6 @@ from pretrace.cache import text_key
 from pretrace.corpora import Texts, corpus_of
 from pretrace.corpora.opening import record_corpus
 from pretrace.errors import PretraceError, TextsError, shown
-from pretrace.frequencies.table import record_counts
 from pretrace.results.folder import Column, arrow_table, record_software
 from pretrace.results.run import control_columns, label_column, masked
 from pretrace.results.wording import say
@@ -368,7 +367,7 @@ def recorded(
         "seed": options.seed,
         "models": {name: dict(backend.facts) for name, backend in named.items()},
         "texts": dict(texts),
-        "counts": record_counts(models.counts),
+        "counts": models.recorded_counts,
         "cut": {},
         "software": record_software(),
     }

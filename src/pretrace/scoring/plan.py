@@ -273,6 +273,17 @@ class Models:
             found["tuned"] = self.tuned.backend
         return found
 
+    @property
+    def recorded_counts(self) -> dict[str, Any] | None:
+        """Where the token counts came from, None where there are none."""
+        if self.counts is None:
+            return None
+        facts = {
+            "source": getattr(self.counts, "source", ""),
+            "tokens": int(getattr(self.counts, "total", 0)),
+        }
+        return {**facts, "tokenizer": self.counts.tokenizer_hash}
+
     def reader(self, needs: Needs, options: Options) -> EvidenceReader:
         """What reads texts with these models."""
         return EvidenceReader(self.named(), needs, options, self.proposer)
