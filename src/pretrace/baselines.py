@@ -23,9 +23,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.tokens import readable
 from pretrace.errors import MissingPackageError, ModelError, TextsError
 from pretrace.registry import Registry, require
-from pretrace.rewrites import readable
 from pretrace.statistics.documents import (
     FEW_DOCUMENTS,
     MEMBERS,
@@ -33,6 +33,7 @@ from pretrace.statistics.documents import (
     Grouping,
     Groups,
     Numbers,
+    check_kinds,
     grouped_folds,
     grouped_split,
     link_documents,
@@ -40,7 +41,7 @@ from pretrace.statistics.documents import (
 from pretrace.statistics.roc import group_bootstrap
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained
-from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier, check_kinds
+from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier
 from pretrace.types import Bools, Corpus, Doubles, Gap, Pair, Text, TextClassifier
 
 _Fit = Callable[[Bools], Callable[[Bools], Doubles]]

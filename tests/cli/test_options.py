@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from made import call_function, options_of, written
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import EVERYWHERE, RawOptions, places
 from pretrace.corpora.opening import Source

@@ -11,7 +11,7 @@ from made import mats, options_of, written
 
 from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
-from pretrace.jobs.worker import ShardJob
+from pretrace.jobs import ShardJob
 from pretrace.results.atomic import _FOLDERS
 from pretrace.scoring.parts import PartsFolder
 

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.backends import check_model
-from pretrace.backends.serving.address import called
-from pretrace.backends.settings import split_revision
+from pretrace.backends.naming import called, split_revision
 from pretrace.cli import asks, confirm, note, quiet, say
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import CANNOT_ANSWER, Reply, arguments_of, find_function, output_option

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.backends import open_model
-from pretrace.backends.loading import device_of
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends import loading, open_model
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli import quiet
 from pretrace.cli.commands import CANNOT_ANSWER, RawOptions, Reply, output_option, print_lines
 from pretrace.cli.printing import with_command, write_verdict
@@ -21,10 +20,8 @@ from pretrace.results.atomic import check_writable
 from pretrace.results.wording import duration
 from pretrace.runs import AUDIT as AUDIT_FOLDER
 from pretrace.runs import REPORT, save_verdict
-from pretrace.scoring.plan import open_models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, ModelsSettings, Target, open_models
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
-from pretrace.tuning import training
 from pretrace.types import COMPARED, GENERATING, Backend, Corpus, Outcome
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.audit import Audit
@@ -221,7 +218,7 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
             )
         return None
     if (dtype := inputs.generator_dtype) == "auto":
-        dtype = training.fastest_format(device_of("auto").type)
+        dtype = loading.fastest_format(loading.device_of("auto").type)
     try:
         return open_model(inputs.generator, **asdict(opening.for_another(dtype=dtype)))
     except MissingPackageError:

@@ -20,8 +20,7 @@ from pretrace.corpora import Columns, open_stream
 from pretrace.corpora.opening import Source, TextStream
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs.settings import EngineSettings, JobSettings, divided_by
-from pretrace.jobs.worker import ShardJob, parts_folder
+from pretrace.jobs import EngineSettings, JobSettings, ShardJob, divided_by, parts_folder
 from pretrace.results.atomic import check_writable
 from pretrace.results.folder import Write, write_csv, write_lines
 from pretrace.results.run import RUN, SKIPPED_COLUMNS
@@ -32,9 +31,17 @@ from pretrace.scoring.detect import Options
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.outlook import REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows
-from pretrace.scoring.plan import Models, open_models, with_texts
+from pretrace.scoring.plan import (
+    Companions,
+    EvaluationSettings,
+    Models,
+    ModelsSettings,
+    ScoreSettings,
+    Target,
+    open_models,
+    with_texts,
+)
 from pretrace.scoring.plan import check_use as check_scores
-from pretrace.scoring.settings import Companions, EvaluationSettings, ModelsSettings, ScoreSettings, Target
 from pretrace.settings import CONTROLS, Option, like, requested_option
 from pretrace.types import Corpus, Situation, Verdict
 from pretrace.verdicts.advise import foresee

@@ -7,16 +7,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from pretrace.backends import open_model
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import SERVED, served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
-from pretrace.backends.settings import SERVED
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.cli import note
 from pretrace.cli.progress import doing
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.scoring.plan import Models, open_models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models
 from pretrace.settings import MODEL, Option, option
 from pretrace.types import Backend
 from pretrace.verdicts.frame import with_second

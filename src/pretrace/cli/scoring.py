@@ -13,11 +13,10 @@ from pretrace.cli.commands import Answered, RawOptions, Reply
 from pretrace.cli.printing import foretold, write_run
 from pretrace.cli.progress import doing, trained, watched
 from pretrace.corpora import TextStream, open_corpus
-from pretrace.corpora.opening import Source
+from pretrace.corpora.opening import Source, record_corpus
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
-from pretrace.jobs.worker import ShardJob, parts_folder, work
+from pretrace.jobs import EVERY, EngineSettings, JobSettings, ShardJob, Turn, divided_by, parts_folder, work
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import OWN, RESULT, check_writable, explained, write_atomically
 from pretrace.results.folder import file_hash, write_lines
@@ -29,9 +28,17 @@ from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
-from pretrace.scoring.plan import Models, ScorePlan, check_use, open_models, with_texts
-from pretrace.scoring.provenance import record_corpus
-from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
+from pretrace.scoring.plan import (
+    EvaluationSettings,
+    Models,
+    ModelsSettings,
+    ScorePlan,
+    ScoreSettings,
+    Target,
+    check_use,
+    open_models,
+    with_texts,
+)
 from pretrace.settings import RUN as RUN_PANEL
 from pretrace.settings import Option
 from pretrace.tuning.plan import methods

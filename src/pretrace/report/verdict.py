@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from markupsafe import Markup
 
-from pretrace.backends.serving.address import called, served_as
+from pretrace.backends.naming import called, served_as
 from pretrace.registry import test_pages
 from pretrace.report.figures import TestFigure, against_chance, power_curve, strength, to_svg
 from pretrace.report.frame import (

@@ -26,6 +26,7 @@ import hashlib
 import io
 import json
 import math
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType, UnionType
@@ -34,6 +35,7 @@ from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get
 import numpy as np
 import numpy.typing as npt
 
+from pretrace import __version__
 from pretrace.errors import OutputError, regular
 from pretrace.results.atomic import FILES_KEY, FolderKind, new_folder
 from pretrace.types import Bools
@@ -375,4 +377,20 @@ def _scalar(kind: type, plain: object, where: str) -> Any:
     found: Any = expect(plain, kind)
     if kind is int and not -_LARGEST < found < _LARGEST:
         raise ValueError(f"{where} is too large")
+    return found
+
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
+
+
+def record_software() -> dict[str, str]:
+    """Versions of pretrace, Python and the libraries that compute the numbers."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"pretrace": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
     return found

@@ -28,9 +28,15 @@ from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import BLIND, LENGTH, sentences
-from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
+from pretrace.statistics.documents import (
+    MEMBERS,
+    NONMEMBERS,
+    Grouping,
+    Numbers,
+    drawn_documents,
+    grouped_split,
+)
 from pretrace.statistics.roc import (
     PLACEBO,
     SHUFFLED,

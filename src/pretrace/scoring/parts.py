@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.corpora import TextStream
+from pretrace.corpora.opening import content_of
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
@@ -46,7 +47,6 @@ from pretrace.results.run import (
 )
 from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import CHUNK
-from pretrace.scoring.provenance import content_of
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.roc import ReadColumn, check_controls
 from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, Text, Whole

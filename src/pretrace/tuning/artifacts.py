@@ -145,3 +145,8 @@ def _counts(corpus: Corpus) -> dict[str, Any]:
             "hash": texts_hash(texts),
         }
     return counts
+
+
+def record_tuning(card: Mapping[str, Any]) -> dict[str, Any]:
+    """How an adapter was made, without the hash of every text it was tuned on."""
+    return {name: value for name, value in card.items() if name not in ("hashes", "left_out", "files")}

@@ -18,7 +18,7 @@ import numpy as np
 from pretrace.backends.adapters import Layers, inserted
 from pretrace.backends.libraries import transformers
 from pretrace.backends.loading import load, unquantise
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require, require_least

@@ -28,10 +28,10 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.backends import count_parameters
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import served_kind, text_kind
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import operand, repeated_column
+from pretrace.corpora.reading import FURTHER
 from pretrace.errors import TextsError
 from pretrace.registry import find_test
 from pretrace.results.wording import fill, plural, say, sentences_of

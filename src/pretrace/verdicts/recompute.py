@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.registry import find_test
 from pretrace.statistics.conformal import set_shift
 from pretrace.statistics.documents import Grouping

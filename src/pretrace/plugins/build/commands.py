@@ -28,7 +28,7 @@ from pretrace.plugins.build.writing import Built
 from pretrace.results.atomic import OutputFile, atomic_bytes, check_writable, json_with
 from pretrace.results.folder import to_json
 from pretrace.results.wording import bracketed, first_of, say
-from pretrace.scoring.settings import ScoreSettings
+from pretrace.scoring.plan import ScoreSettings
 from pretrace.settings import COLUMNS, Option, option
 from pretrace.types import Corpus
 from pretrace.verdicts.audit.settings import AuditSettings

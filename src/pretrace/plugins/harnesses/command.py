@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.flagging import FlagInputs, check_use
 from pretrace.cli.printing import with_command, write_verdict
@@ -16,8 +16,7 @@ from pretrace.plugins.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
 from pretrace.runs import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import VERDICTS, save_verdict
-from pretrace.scoring.plan import open_models, with_texts
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, ModelsSettings, Target, open_models, with_texts
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
 from pretrace.verdicts.settings import input_option

@@ -31,8 +31,8 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.columns import USUAL
-from pretrace.corpora.documents import unreadable_explained
+from pretrace.corpora.packing import unreadable_explained
+from pretrace.corpora.reading import USUAL
 from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import NEW, atomic_bytes, check_writable, new_folder, write_atomically

@@ -11,8 +11,8 @@ from rich.console import RenderableType
 
 from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.proposals import open_proposer
-from pretrace.backends.settings import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option, prose
 from pretrace.cli.opening import TextAccess, open_beside, opened_for_access
 from pretrace.cli.printing import write_verdict
@@ -26,7 +26,7 @@ from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natu
 from pretrace.results.atomic import NEW, check_writable
 from pretrace.results.wording import say
 from pretrace.runs import VERDICTS
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import MODEL, Option, like, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.frame import check_plantable

@@ -16,7 +16,7 @@ from pretrace.plugins import recite as recitation
 from pretrace.plugins.recite import ReciteSettings
 from pretrace.results.atomic import check_writable
 from pretrace.runs import VERDICTS
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import Option
 from pretrace.types import COMPARED
 from pretrace.verdicts.reading import draws_of

@@ -15,7 +15,7 @@ from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EngineSettings
+from pretrace.jobs import EngineSettings
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings, Searching, delete_parts, plan_scan
 from pretrace.plugins.scan.scan import scan as search

@@ -25,9 +25,10 @@ from zipfile import BadZipFile
 import numpy as np
 
 from pretrace.corpora import Columns
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
-from pretrace.jobs.settings import Spread, Turn
+from pretrace.jobs import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
 from pretrace.plugins.scan.folding import FoldedTexts, Strings, streams_of
@@ -35,8 +36,8 @@ from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, U
 from pretrace.plugins.scan.sequences import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
+from pretrace.results.folder import record_software
 from pretrace.results.wording import duration, fill, first_of, plural, say, sentences_of
-from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import TEXTS, Option, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.instructed import Completer
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.baselines import pair_gap, telling_words
 from pretrace.corpora import Texts, corpus_of
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import ModelError, ShortTextsError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
-from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.permutation import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 from pretrace.baselines import classifiers
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.settings import Option, check_ranges, is_kept, option
@@ -149,7 +149,7 @@ class AuditSettings:
         require(0 < self.level < 0.5, f"the level of a test is between 0 and 0.5, found {self.level}.")
         check_ranges(self)
         _ = self.draw(0)  # whose own checks are of the sampling
-        if self.method != "none":
+        if self.method not in ("none", GENERATOR):
             methods.make(self.method)
         require(len(self.classifiers) > 0, "an audit needs a classifier of texts, such as words.")
         object.__setattr__(self, "learners", classifiers.several(self.classifiers))

@@ -17,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.cache import text_key
-from pretrace.cache.store import TEXT, Draw, Entries
+from pretrace.cache import TEXT, Draw, Entries, text_key
 from pretrace.errors import ShortTextsError, TextsError
 from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import Progress

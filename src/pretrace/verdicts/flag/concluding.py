@@ -40,7 +40,6 @@ import numpy as np
 from pretrace.baselines import FEWEST_TEXTS, WIDENING, Unit, bag_of_words
 from pretrace.errors import TextsError
 from pretrace.results.wording import p_value, plural, say
-from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics import conformal
@@ -60,6 +59,7 @@ from pretrace.statistics.documents import (
     Grouping,
     Groups,
     Numbers,
+    drawn_documents,
     mean_interval,
     means,
     share_interval,

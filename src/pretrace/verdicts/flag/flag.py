@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.corpora import Texts, corpus_of
 from pretrace.results.folder import Write, from_plain, texts_of, to_plain, truth, write_parquet
 from pretrace.results.run import p_bars, score_bars
