@@ -212,13 +212,13 @@ class Bench:
         models = Models(stand_in, placebos=placebos)
         asked = Audit(corpus=case.suspect, models=models, heldout=case.heldout, generator=self.cutter)
         corpora = [corpus for corpus, _ in asked.named]
-        cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
+        cuts = cut_alike(corpora, self.cutter, asked.settings.snippets, seed=asked.seed)
         return asked, asked.seed, cuts
 
     def _audited(self, case: Case, target: Backend, placebos: tuple[Backend, ...]) -> Row:
         settings = AuditSettings()
         _, seed, cuts = self._cut(case, ())
-        made = compared(cuts, settings, seed=seed)
+        made = compared(cuts, settings.snippets, seed=seed)
         seconds = placebos or (self.packaged,)
         data = AuditData(made, Models(target), settings, placebos=placebos, seed=seed)
         answer = data.answer(PRETRACE)

@@ -149,7 +149,7 @@ class Audit(frame.Test[DocumentValues]):
         and where a model reads none of them whole."""
         corpora, settings = [corpus for corpus, _ in self.named], self.settings
         model = self.generator or self.models.target
-        cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
+        cuts = snippets.cut_alike(corpora, model, settings.snippets, seed=self.seed)
         few = len(cuts) > 1 and cuts[1].documents < FEW_DOCUMENTS
         if few and PRETRACE in (settings.procedure, *settings.also):
             numbers = {"name": corpora[1].name, "controls": cuts[1].documents, "least": FEW_DOCUMENTS}
@@ -312,7 +312,7 @@ class Audit(frame.Test[DocumentValues]):
         if design == "controls" or (design is None and self.heldout is not None):
             if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
                 raise ModelError(say("asked.moments", model=self.models.target, score=ALONE))
-            direct = snippets.compared(self.cuts, settings, seed=seed)
+            direct = snippets.compared(self.cuts, settings.snippets, seed=seed)
             return AuditData(direct, self.models, settings, clock, placebos=used, seed=seed)
         if self.generator is None:
             raise ModelError(say("asked.generator"))

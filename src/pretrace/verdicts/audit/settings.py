@@ -10,10 +10,11 @@ from pretrace.baselines import classifiers
 from pretrace.cache import Draw
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.settings import Option, check_ranges, is_kept, option
+from pretrace.settings import check_ranges, is_kept, option
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import FULL_RATE, LORA_RATE, PlantMethod, PlantSettings
-from pretrace.types import COMPARED, GENERATING, Sampling, TextClassifier
+from pretrace.types import GENERATING, Sampling, TextClassifier
+from pretrace.verdicts.audit.snippets import SnippetSettings
 from pretrace.verdicts.settings import POWER_BATCH
 
 PRETRACE, PAPER, RELEASE, ORIGINAL = "pretrace", "paper", "release", "original"
@@ -54,42 +55,8 @@ AUDIT, BESIDE = "Audit", "Models beside the target, and controls"
 """Groups of options."""
 
 
-SNIPPETS = Option("How documents are cut into snippets, as in tokens=32.", name="snippets", panel=COMPARED)
-
-
 def _names(written: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in written.split(",") if name.strip())
-
-
-@dataclass(frozen=True, slots=True)
-class SnippetSettings:
-    """How documents are cut; ExpressionError for a value out of its range.
-
-    `most` is the median over the documents that have any, at least 2, unless given, so that long ones do not outweigh
-    the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the paper: 2,000), `share` is
-    their share of all where there are fewer; `learnt` bounds those a generator learns from.
-    """
-
-    tokens: int = SNIPPETS.key(64, "Tokens of a snippet; half is prefix, half is judged.", least=8)
-    most: int | None = SNIPPETS.key(
-        None, "Snippets taken of a document; the median over documents unless given.", least=1
-    )
-    pairs: int = SNIPPETS.key(2000, "Most snippets that are judged; never more than half of all.", least=1)
-    share: float = 0.5
-    learnt: int | None = None
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        require(
-            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
-        )
-        require(
-            0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
-        )
-
-    def judged(self, snippets: int) -> int:
-        """How many of so many snippets are judged."""
-        return min(self.pairs, max(1, int(self.share * snippets)))
 
 
 @dataclass(frozen=True, slots=True)
