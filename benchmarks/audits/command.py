@@ -42,8 +42,7 @@ from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import Audit, AuditBeside
 from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_gap
-from pretrace.verdicts.audit.data import AuditData, judge_values
-from pretrace.verdicts.audit.settings import DRAWS, PRETRACE, AuditSettings
+from pretrace.verdicts.audit.data import DRAWS, PRETRACE, AuditData, AuditSettings, judge_values
 from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.frame import compare_seconds
 from pretrace.verdicts.outcome import SecondAnswer, second_check

@@ -12,7 +12,7 @@ from made import call_function
 from pretrace.cli.commands import RawOptions
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import Source
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditSettings
 
 
 def taken(*arguments: object) -> tuple[AuditSettings, RawOptions, Columns]:

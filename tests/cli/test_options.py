@@ -11,7 +11,7 @@ from pretrace.backends.naming import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
 from pretrace.cli.commands import EVERYWHERE, RawOptions, places
 from pretrace.corpora.opening import Source
-from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings
+from pretrace.verdicts.audit.data import GENERATOR, PAPER_GENERATOR, AuditSettings
 from pretrace.verdicts.audit.snippets import SnippetSettings
 
 

@@ -71,14 +71,14 @@ NAMES = {
     "pretrace.plugins.recite": "recite=* recite_recite=recite windows_of",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "AuditData DocumentValues Logprobs Placebo answer beyond expressions logprob_gains logprobs permuted"
+        "AuditData AuditSettings DocumentValues Logprobs Placebo answer beyond expressions logprob_gains logprobs "
+        "permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
         "judge_halves Features LinearLayer Normaliser any_of gradient halves original outlier_share paper release "
         "scaled_by_suspect t_test"
     ),
-    "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
     "pretrace.plugins.marks": "canaries marks=*",
     "pretrace.plugins.marks.canaries": "CanarySettings natural_canaries",

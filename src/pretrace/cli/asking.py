@@ -47,7 +47,7 @@ from pretrace.verdicts.advise import (
     situate,
 )
 from pretrace.verdicts.audit.audit import Audit
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditSettings
 from pretrace.verdicts.settings import input_option
 
 _SHORTER = (32, 16)

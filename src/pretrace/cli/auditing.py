@@ -25,8 +25,7 @@ from pretrace.settings import MODEL, like, option, requested_option, statements_
 from pretrace.types import COMPARED, GENERATING, Backend, Corpus, Outcome
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.audit import Audit
-from pretrace.verdicts.audit.data import AuditPlan, DesignError
-from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
+from pretrace.verdicts.audit.data import AUDIT, BESIDE, AuditPlan, AuditSettings, DesignError, exposures
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import TestSettings, input_option
 

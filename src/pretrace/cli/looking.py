@@ -30,7 +30,7 @@ from pretrace.scoring.plan import Target
 from pretrace.settings import TEXTS, Option
 from pretrace.tuning.plan import methods
 from pretrace.types import Quantity, Text
-from pretrace.verdicts.audit.settings import PROCEDURES
+from pretrace.verdicts.audit.data import PROCEDURES
 from pretrace.verification import verify as check
 
 FAILED = 2

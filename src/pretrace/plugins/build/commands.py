@@ -31,7 +31,7 @@ from pretrace.results.wording import bracketed, first_of, say
 from pretrace.scoring.plan import ScoreSettings
 from pretrace.settings import COLUMNS, Option, option
 from pretrace.types import Corpus
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditSettings
 
 Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "files", "encoding"]
 """How texts are read whose labels are not."""

@@ -37,9 +37,14 @@ from pretrace.types import (
 from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
+    ALONE,
+    DRAWS,
+    PRETRACE,
+    RELEASE,
     AuditData,
     AuditFigures,
     AuditPlan,
+    AuditSettings,
     Design,
     DesignError,
     DocumentValues,
@@ -52,7 +57,6 @@ from pretrace.verdicts.audit.data import (
     words_of,
 )
 from pretrace.verdicts.audit.procedures import Answer
-from pretrace.verdicts.audit.settings import ALONE, DRAWS, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.frame import Numbers, TestDetails, Tested, TestWording
 from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel, SecondAnswer, exposure, word_check
