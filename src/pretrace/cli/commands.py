@@ -68,7 +68,7 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "mark canaries": ("", "Does a model know the random strings of these texts?"),
     },
     "Which texts?": {
-        "flag": ("flagging:flag", "Each text, at a rate of false flags."),
+        "flag": ("scoring:flag", "Each text, at a rate of false flags."),
         "scan": ("", "What stands in a corpus you have."),
         "samples": ("", "Items of a benchmark, as lm-eval ran it."),
     },
@@ -90,7 +90,7 @@ _COMMANDS: Mapping[str, Mapping[str, tuple[str, str]]] = {
         "runs report": ("looking:report", "Render a report again from its tables, without a model."),
         "runs table": ("looking:table", "The figures of a run for a paper."),
         "runs verify": ("looking:verify", "Is a result what was written?"),
-        "runs merge": ("flagging:merge", "Put the parts of several workers together."),
+        "runs merge": ("scoring:merge", "Put the parts of several workers together."),
         "show": ("looking:show", "A text in colours."),
         "list": ("looking:list_", "Scores, corpora and what --model takes."),
         "serve": ("", "All of it as a page on this machine."),

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from pretrace.backends.naming import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option
-from pretrace.cli.flagging import FlagInputs, check_use
 from pretrace.cli.printing import with_command, write_verdict
 from pretrace.cli.progress import doing, watched
+from pretrace.cli.scoring import FlagInputs, check_flagging
 from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
@@ -58,7 +58,7 @@ def samples(
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
     that it would have been seen, 4 when there is no answer."""
-    check_use(flagging, inputs.companions)
+    check_flagging(flagging, inputs.companions)
     kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER)
     for folder, kind in zip((inputs.out, inputs.flags_out), kinds, strict=True):
         if folder:
