@@ -63,7 +63,7 @@ def _own_cache(tmp_path_factory, monkeypatch):
 def _float32_training():
     """Models are trained alike on any processor, those of fixtures too: the format "auto" means is not measured."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pretrace.tuning.training.fastest_format", lambda device="cpu": "float32")
+        patch.setattr("pretrace.backends.loading.fastest_format", lambda device="cpu": "float32")
         yield
 
 
@@ -126,7 +126,7 @@ def packaged(_own_cache, monkeypatch):
             open_tokenizer("smollm2")
 
     monkeypatch.setattr(loading, "_packaged", PACKAGED)
-    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "gguf_tokenizers")]
+    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "tokens")]
     (Path(os.environ["PRETRACE_CACHE"]) / "gguf").symlink_to(kept("smollm2", unpack, sources) / "gguf")
     return "smollm2"
 

@@ -11,7 +11,7 @@ import numpy as np
 from tiny import MORE_WORDS
 
 from pretrace.cli import commands
-from pretrace.cli.options import command_of
+from pretrace.cli.commands import command_of
 from pretrace.corpora import TextStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows

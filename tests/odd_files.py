@@ -125,7 +125,7 @@ def base(model):
     if not model.is_dir():
         return None
     from pretrace.backends.huggingface import open_huggingface
-    from pretrace.backends.settings import ModelSettings
+    from pretrace.backends.naming import ModelSettings
 
     opened = open_huggingface(str(model), ModelSettings())
     return {"name": "m", "weights": opened.facts["weights"], "tokenizer": opened.tokenizer_hash}

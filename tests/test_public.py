@@ -54,7 +54,7 @@ def test_the_list_of_commands_imports_no_command(words):
 
 NAMED = """
 from pretrace.baselines import gap
-from pretrace.baselines.classifiers import classifiers
+from pretrace.baselines import classifiers
 from pretrace.corpora import known_corpora
 from pretrace.tuning.plan import methods
 list(known_corpora()), methods.make("lora")

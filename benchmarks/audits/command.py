@@ -37,13 +37,12 @@ from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
 from pretrace.results.atomic import atomic_text
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.statistics.sensitivity import controls_left_out
+from pretrace.statistics.permutation import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import Audit, AuditBeside
 from pretrace.verdicts.audit.checks import ALIKE, differ, gaps_between, widest_gap
-from pretrace.verdicts.audit.data import AuditData, judge_values
-from pretrace.verdicts.audit.settings import DRAWS, PRETRACE, AuditSettings
+from pretrace.verdicts.audit.data import DRAWS, PRETRACE, AuditData, AuditSettings, judge_values
 from pretrace.verdicts.audit.snippets import compared, cut_alike
 from pretrace.verdicts.frame import compare_seconds
 from pretrace.verdicts.outcome import SecondAnswer, second_check
@@ -212,13 +211,13 @@ class Bench:
         models = Models(stand_in, placebos=placebos)
         asked = Audit(corpus=case.suspect, models=models, heldout=case.heldout, generator=self.cutter)
         corpora = [corpus for corpus, _ in asked.named]
-        cuts = cut_alike(corpora, self.cutter, asked.settings, seed=asked.seed)
+        cuts = cut_alike(corpora, self.cutter, asked.settings.snippets, seed=asked.seed)
         return asked, asked.seed, cuts
 
     def _audited(self, case: Case, target: Backend, placebos: tuple[Backend, ...]) -> Row:
         settings = AuditSettings()
         _, seed, cuts = self._cut(case, ())
-        made = compared(cuts, settings, seed=seed)
+        made = compared(cuts, settings.snippets, seed=seed)
         seconds = placebos or (self.packaged,)
         data = AuditData(made, Models(target), settings, placebos=placebos, seed=seed)
         answer = data.answer(PRETRACE)

@@ -44,8 +44,7 @@ from pretrace.backends.tokens import Tokens
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import write_lines
 from pretrace.scoring.plan import ScorePlan
-from pretrace.statistics.permutation import two_sample_test
-from pretrace.statistics.power import auc_power
+from pretrace.statistics.permutation import auc_power, two_sample_test
 from pretrace.tuning.architectures import Architecture, new_model
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.tuning.planting import windows

@@ -40,7 +40,7 @@ def make_base(setup: Setup, background: Sequence[str], folder: Path) -> None:
 def make_target(setup: Setup, seed: int, start: Path | str, texts: Sequence[Text], folder: Path) -> None:
     """Train a model from the weights at `start` on the texts and write it to `folder`, unless it is there."""
     from pretrace.backends.loading import load
-    from pretrace.backends.settings import ModelSettings
+    from pretrace.backends.naming import ModelSettings
 
     if (folder / "config.json").is_file():
         return

@@ -25,8 +25,8 @@ import numpy as np
 
 from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
-from pretrace.corpora.near_copies import Sketches
-from pretrace.statistics.shift import SetShift, compare_below, set_shift
+from pretrace.statistics.conformal import SetShift, compare_below, set_shift
+from pretrace.statistics.documents import Sketches
 from pretrace.types import Check, Doubles
 from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides

@@ -32,7 +32,7 @@ from pretrace.errors import OutputError
 from pretrace.results.atomic import atomic_text
 from pretrace.results.folder import file_hash
 from pretrace.scoring.plan import ScorePlan
-from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.documents import share_interval
 from pretrace.types import Run
 from pretrace.verdicts.advise import studies
 from pretrace.verification import verify_folder

@@ -17,9 +17,8 @@ import torch
 from benchmarks import ROOT
 from benchmarks.speed import passes as speed
 from pretrace import open_corpus, open_model
-from pretrace.backends._logits import Sweep, read
-from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.huggingface import HuggingFace, Sweep
+from pretrace.backends.naming import ModelSettings
 from pretrace.types import Run
 
 USUAL = ["loss", "zlib", "lowercase", "min_k", "min_k_plus_plus"]
@@ -238,9 +237,9 @@ def memory(setting: Setting) -> dict[str, Any]:
         head = torch.nn.Linear(64, vocabulary, bias=False, device=device, dtype=torch.bfloat16)
         targets = torch.randint(0, vocabulary, (positions,), device=device)
         peak = _peak(
-            lambda h=hidden, t=targets, f=head: read(  # type: ignore[misc]
-                h, t, f, Sweep(f.out_features, h.device, moments=True)
-            )
+            lambda h=hidden, t=targets, f=head: Sweep(  # type: ignore[misc]
+                f.out_features, h.device, moments=True
+            ).read(h, t, f)
         )
         rows.append(
             {

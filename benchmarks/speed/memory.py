@@ -49,7 +49,7 @@ def _one(vocabulary: int, length: int, texts: int) -> dict[str, float]:
     import torch
     import transformers
 
-    from pretrace.backends._logits import Sweep, read
+    from pretrace.backends.huggingface import Sweep
 
     configuration = transformers.LlamaConfig(
         vocab_size=vocabulary,
@@ -69,7 +69,7 @@ def _one(vocabulary: int, length: int, texts: int) -> dict[str, float]:
         sweep = Sweep(vocabulary, torch.device("cpu"), moments=True)
         for row in ids:
             hidden = model.base_model(input_ids=row, use_cache=False)[0][0, :-1]
-            read(hidden, row[0, 1:], model.lm_head, sweep)
+            sweep.read(hidden, row[0, 1:], model.lm_head)
     peak = status("VmHWM")
     return {
         "vocabulary": vocabulary,

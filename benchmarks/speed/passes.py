@@ -28,8 +28,7 @@ from benchmarks.machine import commit, machine
 from benchmarks.speed import memory, naive
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
-from pretrace.backends._logits import Sweep
-from pretrace.backends.huggingface import HuggingFace
+from pretrace.backends.huggingface import HuggingFace, Sweep
 from pretrace.scoring.evidence import open_store, trace
 from pretrace.types import Corpus, Quantity, Run, Text
 

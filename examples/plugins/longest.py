@@ -1,6 +1,6 @@
 """A command of a package: `pretrace longest TEXTS` names the longest text."""
 
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import Reply
 from pretrace.corpora.opening import Source
 
 

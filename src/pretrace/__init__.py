@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pretrace.types import Corpus, Evaluation, Run, Situation, Text, Trace, Verdict
     from pretrace.verdicts.advise import advise
     from pretrace.verdicts.audit.audit import audit
-    from pretrace.verdicts.audit.settings import AuditSettings
+    from pretrace.verdicts.audit.data import AuditSettings
     from pretrace.verdicts.flag.flag import flag
     from pretrace.verdicts.flag.planning import FlagSettings
     from pretrace.verification import Verification, verify
@@ -54,7 +54,7 @@ _PLACES = {
     "pretrace.types": "Corpus Evaluation Run Situation Text Trace Verdict",
     "pretrace.verdicts.advise": "advise",
     "pretrace.verdicts.audit.audit": "audit",
-    "pretrace.verdicts.audit.settings": "AuditSettings",
+    "pretrace.verdicts.audit.data": "AuditSettings",
     "pretrace.plugins.marks.canaries": "check_canaries",
     "pretrace.verdicts.flag.flag": "flag",
     "pretrace.verdicts.flag.planning": "FlagSettings",

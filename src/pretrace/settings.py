@@ -1,6 +1,6 @@
 """Fields of settings that say how a user gives them: help, range and name, each written once, beside the default.
 
-The command line is derived from these fields (`pretrace.cli.options`), and the settings check their own ranges.
+The command line is derived from these fields (`pretrace.cli.commands`), and the settings check their own ranges.
 """
 
 from __future__ import annotations

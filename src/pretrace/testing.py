@@ -21,7 +21,6 @@ import numpy.typing as npt
 from pretrace.errors import ModelError
 from pretrace.frequencies import Frequencies
 from pretrace.results.folder import file_hashes
-from pretrace.results.verdicts import EXIT_CODES
 from pretrace.rewrites import disturbances, rewrites
 from pretrace.runs import load_verdict, save_verdict
 from pretrace.scoring.detect import Options, detect
@@ -49,6 +48,7 @@ from pretrace.types import (
     View,
     Written,
 )
+from pretrace.verdicts.outcome import EXIT_CODES
 from pretrace.verdicts.recompute import recompute
 from pretrace.verdicts.register import read_tests
 

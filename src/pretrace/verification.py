@@ -9,12 +9,12 @@ from typing import Any, Literal, NamedTuple
 
 from pretrace import __version__, runs
 from pretrace.corpora import Columns, open_stream
-from pretrace.corpora.columns import FURTHER
+from pretrace.corpora.opening import texts_hash
+from pretrace.corpora.reading import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
+from pretrace.results.atomic import FILES_KEY
 from pretrace.results.folder import OpenFolder, file_hash, page_bytes
-from pretrace.results.output_checks import FILES_KEY
-from pretrace.scoring.provenance import texts_hash
 
 Facts = Mapping[str, Any]
 _COLUMNS = ("text", "label", "id", "group")

@@ -6,7 +6,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.instructed import LocalInstructed
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.types import Sampling
 

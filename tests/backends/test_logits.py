@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from pretrace.backends._logits import Sweep, read
+from pretrace.backends.huggingface import Sweep
 
 WIDTH, VOCABULARY, POSITIONS = 24, 700, 45
 SLICE = 16  # so that the last one is shorter
@@ -49,7 +49,7 @@ def test_what_is_read_is_that_of_the_layers_own_logits(kind, dtype):
     sweep = Sweep(VOCABULARY, torch.device("cpu"), moments=True)
     sweep.slice, sweep.rows = SLICE, 3  # blocks end ragged
     for _ in range(2):  # the buffer is used again
-        found = read(hidden, targets, layer, sweep)
+        found = sweep.read(hidden, targets, layer)
         with torch.inference_mode():
             logits = torch.cat([layer(hidden[a : a + SLICE]) for a in range(0, POSITIONS, SLICE)])
         log_p = logits.float().log_softmax(dim=-1)
@@ -58,5 +58,5 @@ def test_what_is_read_is_that_of_the_layers_own_logits(kind, dtype):
         mean = (log_p.exp() * log_p).sum(dim=-1)
         assert found.mean is not None
         torch.testing.assert_close(found.mean, mean, rtol=0, atol=1e-5)
-    called = read(hidden, targets, lambda x: layer(x), sweep)
+    called = sweep.read(hidden, targets, lambda x: layer(x))
     assert torch.equal(called.logp, found.logp)

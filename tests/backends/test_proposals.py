@@ -16,9 +16,8 @@ from pretrace.backends.proposals import (
     masked_proposals,
     open_proposer,
 )
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import Tokens, readable
 from pretrace.errors import ModelError
-from pretrace.rewrites import readable
 from pretrace.testing import Memory
 
 ODD = ["tab\tand  two\n\nlines  ", "NUL\x00 and \u200b zero"]

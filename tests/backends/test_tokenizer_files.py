@@ -9,8 +9,7 @@ import transformers
 from tokenizers import Regex, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
 from pretrace.backends import open_model, open_tokenizer
-from pretrace.backends.gguf_tokenizers import _PRE_TOKENIZERS, open_gguf_tokenizer
-from pretrace.backends.tokens import Tokens
+from pretrace.backends.tokens import _PRE_TOKENIZERS, Tokens, open_gguf_tokenizer
 from pretrace.errors import ModelError
 from tests.tiny import SENTENCES, make_model, make_tokenizer
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pretrace import baselines as module
-from pretrace.baselines import bag_of_words, classifiers, gap, pair_gap
+from pretrace.baselines import bag_of_words, gap, pair_gap
 from pretrace.errors import TextsError
 from pretrace.statistics.roc import auc
 from pretrace.types import Corpus, Pair, Text
@@ -55,8 +55,8 @@ def test_each_text_is_counted_once_and_folds_are_as_if_counted_apart(monkeypatch
     rng = np.random.default_rng(3)
     a = corpus("a", noise(rng, 30), [f"a{i // 2}" for i in range(30)])
     b = corpus("b", [f"{text.title()}  w{i % 3}!" for i, text in enumerate(noise(rng, 40))])
-    read, plain = [], classifiers._read
-    monkeypatch.setattr(classifiers, "_read", lambda text: read.append(text) or plain(text))
+    read, plain = [], module._read
+    monkeypatch.setattr(module, "_read", lambda text: read.append(text) or plain(text))
     once = gap(a, b, "words,form", resamples=50)
     # for words, and for the form
     assert sorted(read) == sorted(2 * [text.text for text in (*a.texts, *b.texts)])
@@ -121,7 +121,7 @@ def test_what_makes_an_auc_weak_is_told(monkeypatch):
     (row, _) = gap(*(corpus("ab"[k], [chr((0x1F600, 0x1F400)[k] + i) for i in range(20)]) for k in range(2)))
     assert (row.auc.value, row.auc.low, row.auc.high) == (0.5, 0.5, 0.5)
     assert "nothing to learn from" in row.note
-    monkeypatch.setattr(classifiers, "LEARNT_TEXTS", 40)
+    monkeypatch.setattr(module, "LEARNT_TEXTS", 40)
     assert "learnt from 40 of the 80 texts" in gap(corpus("a", texts[:40]), corpus("b", texts[40:]))[0].note
 
 
@@ -167,7 +167,7 @@ def test_words_of_a_script_without_spaces_are_seen():
 
 
 def test_many_texts_are_all_judged_by_what_was_learnt_from_some(monkeypatch):
-    monkeypatch.setattr(classifiers, "LEARNT_TEXTS", 150)
+    monkeypatch.setattr(module, "LEARNT_TEXTS", 150)
     monkeypatch.setattr(module, "CHUNK", 64)
     rng = np.random.default_rng(0)
     texts = dated(rng, 2014, 200) + dated(rng, 2023, 200)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import MORE_WORDS, WORDS, make_tokenizer
 
-from pretrace.baselines.classifiers import classifiers
+from pretrace.baselines import classifiers
 from pretrace.errors import ModelError
 from pretrace.statistics.roc import auc
 from pretrace.tuning.plan import PAPER, SMALL, TunedClassifier

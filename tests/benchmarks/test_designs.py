@@ -12,7 +12,7 @@ from benchmarks.audits import dilution
 from benchmarks.audits.dilution import Ready, law, not_run, planner, stream
 from benchmarks.designs import table as designs
 from benchmarks.experiments import Ledger, thinned
-from pretrace.statistics.power import auc_power
+from pretrace.statistics.permutation import auc_power
 from pretrace.types import Corpus, Text
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from processes import edit
 
-from pretrace.cache import text_key
-from pretrace.cache.store import NEIGHBORS, TEXT, WRITTEN, Draw, Entries, written_once
+from pretrace.cache import NEIGHBORS, TEXT, WRITTEN, Draw, Entries, text_key, written_once
 from pretrace.scoring.evidence import open_store, state_name
 from pretrace.types import Firing, Hidden, Quantity, Sampling, Trace, Written
 

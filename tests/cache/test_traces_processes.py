@@ -122,7 +122,7 @@ def test_a_full_disk_is_named(tmp_path, trace, same):
 
 
 def test_whoever_waits_to_write_or_to_open_gives_up_with_a_word(tmp_path, trace, monkeypatch):
-    monkeypatch.setattr("pretrace.cache.store._WAIT", 0.2)
+    monkeypatch.setattr("pretrace.cache._WAIT", 0.2)
     with open_store("model", tmp_path) as store:
         put, again = (
             lambda: store.put(batch_keys(0), [trace(0)] * BATCH),

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from made import call_function
 
-from pretrace.cli.options import RawOptions
+from pretrace.cli.commands import RawOptions
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import Source
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditSettings
 
 
 def taken(*arguments: object) -> tuple[AuditSettings, RawOptions, Columns]:

@@ -6,7 +6,7 @@ import pytest
 from made import call_function, mats, written
 
 from pretrace.cli import note
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import Reply
 
 SHARED = ["command", "outcome", "exit_code", "statement", "folder", "report"]
 

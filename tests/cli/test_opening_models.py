@@ -8,7 +8,7 @@ from made import mats, written
 
 from pretrace.backends import loading
 from pretrace.errors import ModelError
-from pretrace.scoring.settings import ModelsSettings, Target
+from pretrace.scoring.plan import ModelsSettings, Target
 
 
 @pytest.fixture

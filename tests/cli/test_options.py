@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from made import call_function, options_of, written
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli.auditing import AuditOptions, completed
-from pretrace.cli.commands import places
-from pretrace.cli.options import EVERYWHERE, RawOptions
+from pretrace.cli.commands import EVERYWHERE, RawOptions, places
 from pretrace.corpora.opening import Source
-from pretrace.verdicts.audit.settings import GENERATOR, PAPER_GENERATOR, AuditSettings, SnippetSettings
+from pretrace.verdicts.audit.data import GENERATOR, PAPER_GENERATOR, AuditSettings
+from pretrace.verdicts.audit.snippets import SnippetSettings
 
 
 def test_settings_are_made_of_what_was_written(monkeypatch):

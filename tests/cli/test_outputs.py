@@ -11,8 +11,8 @@ from made import mats, options_of, written
 
 from pretrace.cli import commands
 from pretrace.frequencies import Frequencies
-from pretrace.jobs.worker import ShardJob
-from pretrace.results.output_checks import _FOLDERS
+from pretrace.jobs import ShardJob
+from pretrace.results.atomic import _FOLDERS
 from pretrace.scoring.parts import PartsFolder
 
 TEXTS = [

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from pretrace.corpora import Columns, open_corpus, open_stream
-from pretrace.corpora.columns import messages_of
+from pretrace.corpora.reading import messages_of
 from pretrace.errors import TextsError
 
 ITEM = {"id": "q", "question": "Which one?", "choices": ["ink", "rain"], "answer": 1}

@@ -12,7 +12,7 @@ from pretrace.testing import Memory, made_texts
 from pretrace.types import Quantity
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.checks import MIXED
-from pretrace.verdicts.audit.settings import HEAVY, LIGHT, AuditSettings
+from pretrace.verdicts.audit.data import HEAVY, LIGHT, AuditSettings
 
 ROOT = Path(__file__).parents[2]
 FIGURES = ROOT / "evidence/audit_command.json"

@@ -35,8 +35,7 @@ from tiny import make_model
 from benchmarks import read_results
 from pretrace.backends import loading
 from pretrace.cli import main
-from pretrace.cli.commands import app, places
-from pretrace.cli.options import EVERYWHERE
+from pretrace.cli.commands import EVERYWHERE, app, places
 from pretrace.registry import backends, corpora, scores
 from pretrace.tuning.architectures import train_vocabulary
 

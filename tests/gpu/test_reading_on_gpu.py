@@ -7,7 +7,7 @@ from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace import open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.types import Firing, Hidden, Quantity
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -55,8 +55,7 @@ def test_traces_are_those_of_the_whole_logits(family, dtype, device):
 
 def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device):
     """Several blocks of the sweep, several stretches of the vocabulary, logits up to 60."""
-    from pretrace.backends._logits import Sweep
-    from pretrace.backends._logits import read as statistics
+    from pretrace.backends.huggingface import Sweep
 
     generator = torch.Generator().manual_seed(0)
     hidden = torch.randn(3000, 16, generator=generator)
@@ -66,8 +65,8 @@ def test_a_wide_vocabulary_with_certain_and_impossible_tokens(device):
     mean = (log_p.exp() * log_p).sum(-1)
     std = ((log_p.exp() * (log_p - mean[:, None]).square()).sum(-1)).sqrt()
     weight, hidden, on = weight.to(device), hidden.to(device), targets.to(device)
-    made = statistics(hidden, on, lambda h: h @ weight.T, Sweep(50_021, device, moments=True))
-    alone = statistics(hidden, on, lambda h: h @ weight.T, Sweep(50_021, device, moments=False))
+    made = Sweep(50_021, device, moments=True).read(hidden, on, lambda h: h @ weight.T)
+    alone = Sweep(50_021, device, moments=False).read(hidden, on, lambda h: h @ weight.T)
     wanted = log_p.gather(1, targets[:400, None])[:, 0]
     np.testing.assert_allclose(made.logp[:400], wanted, rtol=1e-5, atol=1e-3)
     np.testing.assert_allclose(made.mean[:400], mean, rtol=1e-4, atol=1e-4)

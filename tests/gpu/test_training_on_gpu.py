@@ -8,7 +8,7 @@ from transformers import AutoModelForCausalLM
 
 from pretrace import Models, Options, detect
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.tuning import tune
 from pretrace.tuning.plan import TrainingPlan
 from pretrace.tuning.planting import PlantSettings, plant

@@ -20,7 +20,7 @@ def _small(monkeypatch):
     for name, number in SMALL.items():
         monkeypatch.setattr(name, number)
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 200)
-    monkeypatch.setattr("pretrace.statistics.shift.LARGE", 0)
+    monkeypatch.setattr("pretrace.statistics.conformal.LARGE", 0)
 
 
 def score(texts, model, out, *more):

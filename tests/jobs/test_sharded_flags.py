@@ -10,7 +10,7 @@ import pytest
 from made import Uneven, written
 
 from pretrace.corpora import open_stream
-from pretrace.jobs.worker import ShardJob, work
+from pretrace.jobs import ShardJob, work
 from pretrace.report import flags as report
 from pretrace.runs import load_verdict, save_verdict, scan
 from pretrace.scoring import evidence

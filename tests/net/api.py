@@ -16,18 +16,16 @@ NAMES = {
     "pretrace.backends.huggingface": "HuggingFace likeness prefixes=*",
     "pretrace.backends.instructed": "Completer",
     "pretrace.backends.proposals": "open_proposer",
-    "pretrace.backends.settings": "ModelSettings",
+    "pretrace.backends.naming": "ModelSettings",
     "pretrace.backends.tokens": "GAIN LEAST STARTS WIDTH alike pack pack_alike",
     "pretrace.cache": "cache_folder text_key",
     "pretrace.corpora": "Columns open_corpus open_stream",
-    "pretrace.corpora.columns": "USUAL",
     "pretrace.corpora.formats": "FORMATS",
-    "pretrace.corpora.reading": "Reading=TextReading",
+    "pretrace.corpora.reading": "Reading=TextReading USUAL",
     "pretrace.errors": "ExpressionError LeakError ModelError OutputError PretraceError TableError TextsError",
     "pretrace.frequencies": "Counting Frequencies counting frequencies_count=count seams",
     "made": "evaluate sign_flip tpr_at_fpr two_sample",
-    "pretrace.jobs.settings": "Turn",
-    "pretrace.jobs.worker": "ShardJob work",
+    "pretrace.jobs": "ShardJob Turn work",
     "pretrace.results.wording": "rounding_p_value=p_value",
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",
@@ -48,18 +46,18 @@ NAMES = {
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows run_of",
     "pretrace.scoring.plan": "Models ScorePlan check_placebos",
-    "pretrace.statistics": "intervals permutation power resampling sensitivity shift",
-    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values",
-    "pretrace.statistics.documents": "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split",
-    "pretrace.statistics.intervals": "any_of mean_interval share_interval standardised t_test",
-    "pretrace.statistics.permutation": "randomisation_test two_sample_test",
-    "pretrace.statistics.power": "PlantedValues auc_documents auc_power",
-    "pretrace.statistics.resampling": "for_few group_bootstrap holm tail_share",
-    "pretrace.statistics.roc": "RankedScores accuracy allowance auc best_threshold roc_curve",
-    "pretrace.statistics.sensitivity": (
-        "controls_left_out sign_bound sign_gamma two_sample_shift wilcoxon_bound wilcoxon_gamma"
+    "pretrace.statistics": "conformal documents permutation roc",
+    "pretrace.statistics.conformal": "adjusted drawn_pieces flagged least_together needed p_values set_shift",
+    "pretrace.statistics.documents": (
+        "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split mean_interval share_interval standardised"
     ),
-    "pretrace.statistics.shift": "set_shift",
+    "pretrace.statistics.roc": (
+        "RankedScores accuracy allowance auc best_threshold for_few group_bootstrap holm roc_curve tail_share"
+    ),
+    "pretrace.statistics.permutation": (
+        "PlantedValues auc_documents auc_power controls_left_out randomisation_test sign_bound sign_gamma "
+        "two_sample_shift two_sample_test wilcoxon_bound wilcoxon_gamma"
+    ),
     "pretrace.testing": "Memory make_evidence make_trace",
     "pretrace.tuning": "make_adapter select training tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
@@ -74,14 +72,14 @@ NAMES = {
     "pretrace.plugins.recite": "recite=* recite_recite=recite windows_of",
     "pretrace.verdicts.audit": "checks",
     "pretrace.verdicts.audit.data": (
-        "AuditData DocumentValues Logprobs Placebo answer beyond expressions logprob_gains logprobs permuted"
+        "AuditData AuditSettings DocumentValues Logprobs Placebo answer beyond expressions logprob_gains logprobs "
+        "permuted"
     ),
     "pretrace.verdicts.audit.checks": "graded placebo_check",
     "pretrace.verdicts.audit.procedures": (
-        "judge_halves Features LinearLayer Normaliser gradient halves original outlier_share paper release "
-        "scaled_by_suspect"
+        "judge_halves Features LinearLayer Normaliser any_of gradient halves original outlier_share paper release "
+        "scaled_by_suspect t_test"
     ),
-    "pretrace.verdicts.audit.settings": "AuditSettings",
     "pretrace.verdicts.audit.snippets": "Sample",
     "pretrace.plugins.marks": "canaries marks=*",
     "pretrace.plugins.marks.canaries": "CanarySettings natural_canaries",

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
-from pretrace.results.serialization import from_plain
+from pretrace.backends.naming import called
+from pretrace.results.folder import from_plain
 from pretrace.results.wording import p_value, say
-from pretrace.statistics.sensitivity import sensitivity
+from pretrace.statistics.permutation import sensitivity
 from pretrace.types import (
     Check,
     Estimate,

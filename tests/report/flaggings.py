@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from pretrace.results.serialization import to_plain
-from pretrace.results.verdicts import truth
+from pretrace.results.folder import to_plain, truth
 from pretrace.types import Situation, Table, Verdict
 from pretrace.verdicts.flag.flag import flag_words
 

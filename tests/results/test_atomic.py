@@ -11,8 +11,7 @@ import pytest
 
 from pretrace.errors import OutputError
 from pretrace.results import atomic
-from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable, new_folder, write_atomically
-from pretrace.results.output_checks import OWN
+from pretrace.results.atomic import OWN, atomic_bytes, atomic_text, check_writable, new_folder
 from pretrace.results.run import RUN
 
 
@@ -56,7 +55,7 @@ def test_files_are_written_and_replaced_and_a_check_leaves_nothing(tmp_path):
     assert path.read_bytes() == b"one\n"
     atomic_bytes(path, b"\x00two")
     assert path.read_bytes() == b"\x00two"
-    write_atomically(path, lambda one: one.write_text(f"{one.suffix} {one.parent == path.parent}"))
+    atomic.write_atomically(path, lambda one: one.write_text(f"{one.suffix} {one.parent == path.parent}"))
     assert path.read_text() == ".json True"
     with path.open() as reader:
         atomic_text(path, "é\ud800")
@@ -75,7 +74,7 @@ def test_a_failing_writer_changes_nothing(tmp_path, failure):
     (tmp_path / "file").write_text("old")
     for path in (tmp_path / "file", tmp_path / "new" / "folder" / "file"):
         with pytest.raises(failure):
-            write_atomically(path, write)
+            atomic.write_atomically(path, write)
     assert names(tmp_path) == ["file"]
     assert (tmp_path / "file").read_text() == "old"
 

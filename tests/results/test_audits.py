@@ -17,8 +17,8 @@ from report.test_flagging_report import made as flagged
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.results.verdicts import save_verdict, truth
-from pretrace.runs import load_verdict
+from pretrace.results.folder import truth
+from pretrace.runs import _write_verdict, load_verdict
 from pretrace.types import Check, Estimate, Null, Pair, Power, Skipped, Table, Verdict
 from pretrace.verdicts.audit.procedures import Answer
 from pretrace.verification import verify_folder
@@ -95,7 +95,7 @@ def test_tables_that_do_not_belong_together_are_not_written(tmp_path):
     short = dataclasses.replace(known, columns={**known.columns, "drawn": np.array([True])})
     for tables, message in (((texts, short), "known differ in length"), ((texts, texts), "same name")):
         with pytest.raises(ValueError, match=message):
-            save_verdict(dataclasses.replace(one, tables=tables), tmp_path / "out")
+            _write_verdict(dataclasses.replace(one, tables=tables), tmp_path / "out")
 
 
 def test_a_yes_or_no_that_is_not_known_is_masked():
@@ -121,7 +121,7 @@ def test_any_names_values_and_texts_come_back(suspect, heldout, text):
         settings={text: [text, {text: None}]},
     )
     with tempfile.TemporaryDirectory() as folder:
-        save_verdict(audit, Path(folder) / "audit")
+        _write_verdict(audit, Path(folder) / "audit")
         assert_equal(load_verdict(Path(folder) / "audit"), audit)
 
 
@@ -130,7 +130,7 @@ def test_infinities_and_numpy_values_come_back_as_numbers(tmp_path):
     audit = changed(
         answer=Answer("pretrace", np.float64(0.5), "mean", 6, 6, effect, facts={"n": (np.int64(3), 4)})
     )
-    save_verdict(audit, tmp_path / "audit")
+    _write_verdict(audit, tmp_path / "audit")
     answer = answer_of(load_verdict(tmp_path / "audit"))
     assert (answer.effect, type(answer.p), answer.facts) == (effect, float, {"n": [3, 4]})
 
@@ -150,14 +150,14 @@ WRONG = [
 @pytest.fixture
 def folder(tmp_path):
     place = tmp_path / "audit"
-    save_verdict(changed(), place, pages={"report.html": lambda seal: "<p>0</p>"})
+    _write_verdict(changed(), place, pages={"report.html": lambda seal: "<p>0</p>"})
     return place
 
 
 @pytest.mark.parametrize(("fields", "message"), WRONG)
 def test_what_cannot_be_written_is_refused_and_changes_nothing(folder, fields, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        save_verdict(changed(**fields), folder)
+        _write_verdict(changed(**fields), folder)
     assert_equal(load_verdict(folder), changed())
 
 

@@ -12,7 +12,7 @@ from results.test_audits import changed
 
 from pretrace import runs
 from pretrace.errors import OutputError
-from pretrace.results.serialization import to_json
+from pretrace.results.folder import to_json
 from pretrace.types import Comparison, Control, Curve, Estimate, Evaluation, Heat, Run
 
 HALF = Estimate(0.5, 0.4, 0.6)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from made import evaluate, run_of, tpr_at_fpr
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import WIDENING
+from pretrace.baselines import WIDENING, bag_of_words
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.resampling import group_bootstrap
-from pretrace.statistics.roc import accuracy, auc, best_threshold
+from pretrace.statistics.roc import accuracy, auc, best_threshold, group_bootstrap
 from pretrace.types import Control, Missing
 
 

@@ -5,7 +5,7 @@ from tiny import make_model, make_tokenizer
 
 from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Stage, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import Memory

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from made import evaluate, row, run_of, tpr_at_fpr
 
-from pretrace.statistics.controls import divide_texts, survives
 from pretrace.statistics.documents import grouped_split
-from pretrace.statistics.roc import accuracy, auc, best_threshold, roc_curve
+from pretrace.statistics.roc import accuracy, auc, best_threshold, divide_texts, roc_curve, survives
 from pretrace.types import Control, Estimate
 
 TEXTS = 160

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from net.api import by_document, intervals, permutation, sign_flip, two_sample, two_sample_test
+from net.api import by_document, permutation, sign_flip, two_sample, two_sample_test
+from net.api import documents as intervals
 from scipy import stats
 
 ODD = [1.5, -0.25, 3.0, 0.5, -1.0, 0.75, 2.0, -0.125]

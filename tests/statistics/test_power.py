@@ -7,7 +7,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 from net.api import PlantedValues, auc_documents, auc_power, sign_flip, two_sample
-from net.api import power as module
+from net.api import permutation as module
 
 RNG = np.random.default_rng(7)
 NOISE = RNG.standard_normal(80)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from net.api import RankedScores, accuracy, auc, group_bootstrap, resampling, tail_share, tpr_at_fpr
+from net.api import RankedScores, accuracy, auc, group_bootstrap, roc, tail_share, tpr_at_fpr
 
 
 def documents(rng, *, docs, pieces, shift, shared):
@@ -94,7 +94,7 @@ def test_a_low_rate_is_given_from_ten_thousand_nonmembers_on():
 
 
 def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
-    monkeypatch.setattr(resampling, "WORK", 40_000)
+    monkeypatch.setattr(roc, "WORK", 40_000)
     scores, members, groups = documents(np.random.default_rng(0), docs=20, pieces=2, shift=1, shared=0)
     found = group_bootstrap(scores.T, members, groups=groups, resamples=1000)
     assert found.resamples == len(found.auc.drawn) == 500
@@ -102,7 +102,7 @@ def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
 
 def test_widening_moves_resamples_of_one_score_away_from_its_value():
     drawn = np.array([[0.4, 0.6], [0.6, 0.95], [0.5, 0.8]])
-    spread = resampling.Spread(np.array([0.5, 0.8]), drawn, tail=0.1)
+    spread = roc.Spread(np.array([0.5, 0.8]), drawn, tail=0.1)
     wide = spread.widened(1, 2.0)
     assert wide.drawn[:, 1] == pytest.approx([0.4, 1.0, 0.8])
     assert wide.drawn[:, 0].tolist() == drawn[:, 0].tolist()

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from net.api import sensitivity as module
+from net.api import permutation as module
 from net.api import sign_bound, sign_gamma, two_sample, two_sample_shift, wilcoxon_bound, wilcoxon_gamma
 from scipy import stats
 

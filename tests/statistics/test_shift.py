@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from net.api import by_document, drawn_pieces, p_values, set_shift, shift
+from net.api import by_document, conformal, drawn_pieces, p_values, set_shift
 from scipy.stats import chisquare
 
 
@@ -72,7 +72,7 @@ def test_from_how_many_on_it_would_have_rejected():
 
 def test_many_documents_are_chosen_as_evenly_as_a_few():
     scores = np.stack((2.0 ** np.arange(8), np.ones(8)))  # a sum says which were chosen
-    sums = shift._sums_of_many(scores, 3, 5600, np.random.default_rng(0))
+    sums = conformal._sums_of_many(scores, 3, 5600, np.random.default_rng(0))
     assert (sums[1] == 3).all()
     counts = np.unique(sums[0], return_counts=True)[1]
     assert len(counts) == 56
@@ -84,7 +84,7 @@ def test_p_of_many_documents_is_that_of_a_few(monkeypatch):
     for asked, known in ((600, 80), (80, 600)):
         values = rng.normal(size=asked) + 0.1, rng.normal(size=known)
         few = set_shift(*values, permutations=4_999)
-        monkeypatch.setattr(shift, "LARGE", 0)
+        monkeypatch.setattr(conformal, "LARGE", 0)
         many = set_shift(*values, permutations=5 * 4_999)
         monkeypatch.undo()
         assert few.permutations == many.permutations == 5_000

@@ -4,11 +4,13 @@ import pytest
 import torch
 from tiny import SENTENCES, make_model, opened
 
+from pretrace.backends import loading
+from pretrace.backends.loading import fastest_format
 from pretrace.cache import cache_folder
-from pretrace.tuning import training, tune
+from pretrace.tuning import tune
 from pretrace.tuning.architectures import END, Architecture, new_model, train_vocabulary
 from pretrace.tuning.plan import AdaLora, expression, methods
-from pretrace.tuning.training import computing, fastest_format, settled
+from pretrace.tuning.training import computing, settled
 from pretrace.types import Corpus, Text
 
 
@@ -82,7 +84,7 @@ CORPUS = Corpus("sentences", tuple(Text(str(i), text, False) for i, text in enum
 
 
 def test_auto_takes_bfloat16_only_where_the_processor_has_units_for_it(monkeypatch):
-    monkeypatch.setattr(training, "fastest_format", fastest_format)
+    monkeypatch.setattr(loading, "fastest_format", fastest_format)
     cpu = torch.device("cpu")
     for units in (True, False):
         fastest_format.cache_clear()
@@ -104,7 +106,7 @@ def converted(*dtypes):
 def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch):
     seen = []
     for chosen in ("float32", "bfloat16", "float32"):
-        monkeypatch.setattr(training, "fastest_format", lambda device, chosen=chosen: chosen)
+        monkeypatch.setattr(loading, "fastest_format", lambda device, chosen=chosen: chosen)
         tuned = tune(converted(torch.float32), CORPUS, "lora(epochs=1)")
         assert tuned.card["precision"] == chosen
         seen.append(tuned.backend.fingerprint)
@@ -114,7 +116,7 @@ def test_adapters_of_two_formats_are_two_and_each_card_says_which(monkeypatch):
 
 def test_a_narrow_model_really_computes_in_float32_and_is_as_before_afterwards(monkeypatch):
     """The adapter of a bfloat16 model is the one of the same weights opened in float32."""
-    monkeypatch.setattr(training, "fastest_format", lambda device: "float32")
+    monkeypatch.setattr(loading, "fastest_format", lambda device: "float32")
     narrow = converted(torch.bfloat16)
     wide = converted(torch.bfloat16, torch.float32)
     before = [weight.clone() for weight in narrow.model.parameters()]

@@ -13,7 +13,7 @@ from test_contracts import CHECKED
 from verdicts.audit.test_audit import NUMBERS, OTHERS, STRANGER, direct
 
 from pretrace.plugins.marks.checking import check_triggers
-from pretrace.results.serialization import to_json
+from pretrace.results.folder import to_json
 from pretrace.runs import kind_of, render, save
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models, ScorePlan

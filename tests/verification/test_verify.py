@@ -10,8 +10,8 @@ from made import written
 
 from pretrace.cli.commands import call
 from pretrace.corpora import Columns, open_corpus
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.scoring.provenance import record_corpus
 from pretrace.verification import _recorded_sides, verify
 
 

@@ -7,9 +7,8 @@ from typing import Any
 from pretrace.backends.adapters import attach as open_adapter
 from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.loading import check_model, count_parameters, known_backends, open_tokenizer
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import ModelSettings, served_kind, text_kind
 from pretrace.backends.serving.backend import open_served
-from pretrace.backends.settings import ModelSettings
 from pretrace.errors import ModelError
 from pretrace.registry import backends
 from pretrace.results.wording import say
@@ -27,7 +26,7 @@ __all__ = [
 
 def open_model(model: str, **settings: Any) -> Backend:
     """A back end for a hub id, a folder, a `.gguf` file, `smollm2`, a server (`vllm:URL`, `completions:URL`), or what
-    a plug-in opens (`mine:NAME`). Keyword arguments are the fields of `backends.settings.ModelSettings`. Raises
+    a plug-in opens (`mine:NAME`). Keyword arguments are the fields of `backends.naming.ModelSettings`. Raises
     ModelError."""
     chosen = ModelSettings(**settings)
     if text_kind(model) == "chat":

@@ -20,10 +20,9 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import nn, peft
 from pretrace.backends.loading import first_names
 from pretrace.errors import ModelError, regular
-from pretrace.results.folder import file_hash
-from pretrace.results.output_checks import ADAPTER_CARD as CARD
-from pretrace.results.output_checks import ADAPTER_KEY as KEY
-from pretrace.results.serialization import from_json
+from pretrace.results.atomic import ADAPTER_CARD as CARD
+from pretrace.results.atomic import ADAPTER_KEY as KEY
+from pretrace.results.folder import file_hash, from_json
 from pretrace.results.wording import say
 from pretrace.types import Backend, Encoded, Quantity, States, Trace, Tuned
 

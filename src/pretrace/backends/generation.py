@@ -23,8 +23,8 @@ import numpy.typing as npt
 import tokenizers
 
 from pretrace.backends.libraries import inference, torch
-from pretrace.cache import text_key
-from pretrace.cache.store import Draw
+from pretrace.backends.loading import cache_of, going_on
+from pretrace.cache import Draw, text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Continued, Doubles, Sampling, Written
@@ -130,18 +130,6 @@ def _next_logits(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> tupl
         output = base.model(**named)
         logits = output.logits[:, -1]
     return logits.float(), cache_of(output) if keep else None
-
-
-def cache_of(output: Any) -> Any:
-    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
-    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
-    return getattr(output, named, None)
-
-
-def going_on(model: Any, cache: Any) -> dict[str, Any]:
-    """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
-    known = inspect.signature(model.forward).parameters
-    return {"cache" if "cache" in known else "past_key_values": cache}
 
 
 def distribution(

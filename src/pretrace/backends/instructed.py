@@ -15,15 +15,14 @@ from typing import Any
 from pretrace.backends.adapters import Adapted
 from pretrace.backends.generation import Writer
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
-from pretrace.backends.serving.address import parse_address, split_url
+from pretrace.backends.naming import ModelSettings, parse_address, split_url
 from pretrace.backends.serving.backend import REQUESTS, SECONDS
 from pretrace.backends.serving.client import Client
 from pretrace.backends.serving.continuing import Continuing
-from pretrace.backends.settings import ModelSettings
-from pretrace.cache.store import Batch, Draw, written_once
+from pretrace.backends.tokens import readable
+from pretrace.cache import Batch, Draw, written_once
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Backend, Sampling, Written
 
 FORMAT = 1  # part of the fingerprints: raised whenever other texts would be written

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import io
 import json
 import math
@@ -16,18 +17,30 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import tokenizers
 
-from pretrace.backends.gguf_tokenizers import open_gguf_tokenizer
 from pretrace.backends.libraries import torch, transformers
-from pretrace.backends.serving.address import parse_address, refuse_bare_url, served_kind, text_kind
+from pretrace.backends.naming import (
+    SERVED,
+    ModelSettings,
+    parse_address,
+    refuse_bare_url,
+    served_kind,
+    text_kind,
+)
 from pretrace.backends.serving.client import check_answers
-from pretrace.backends.settings import SERVED, ModelSettings
-from pretrace.backends.tokens import KEPT_READER, Tokens, follow_file, read_file, reader_of
+from pretrace.backends.tokens import (
+    KEPT_READER,
+    Tokens,
+    follow_file,
+    open_gguf_tokenizer,
+    read_file,
+    reader_of,
+)
 from pretrace.cache import cache_folder
 from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
 from pretrace.registry import backends
@@ -337,6 +350,18 @@ def rope_kinds(model: Any) -> set[str]:
     return {str(one) for kind in found for one in (kind.values() if isinstance(kind, dict) else [kind])}
 
 
+def cache_of(output: Any) -> Any:
+    """What a model kept of what it read, None where it kept nothing: `cache` since transformers 5.24."""
+    named = "cache" if "cache" in getattr(output, "__dataclass_fields__", ()) else "past_key_values"
+    return getattr(output, named, None)
+
+
+def going_on(model: Any, cache: Any) -> dict[str, Any]:
+    """The argument of a forward pass that takes a cache up again; older code calls it `past_key_values`."""
+    known = inspect.signature(model.forward).parameters
+    return {"cache" if "cache" in known else "past_key_values": cache}
+
+
 def _load_tokenizer(located: _Located, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     what = f"{located.label} could not be opened as a tokenizer"
@@ -482,6 +507,15 @@ def device_of(wanted: str) -> torch.device:
         reason = str(error).partition("\n")[0]
         raise ModelError(f"--model-args device={wanted} cannot be used here: {reason}") from None
     return device
+
+
+@cache
+def fastest_format(device: str = "cpu") -> Literal["bfloat16", "float32"]:
+    """Bfloat16 for a GPU that computes in it and a processor with matrix units (AMX): elsewhere it is slower."""
+    if device == "cuda":
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
+    has_matrix_units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
+    return "bfloat16" if device == "cpu" and has_matrix_units() else "float32"
 
 
 def _dtype_of(wanted: str, device: torch.device) -> Any:

@@ -33,13 +33,11 @@ import tokenizers
 from pretrace.backends.huggingface import HuggingFace, open_huggingface, usual_budget
 from pretrace.backends.libraries import inference, torch, transformers
 from pretrace.backends.loading import context_in, load
-from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import Tokens, own_specials, pack, padded
-from pretrace.cache import text_key
-from pretrace.cache.store import NEIGHBORS, Entries
+from pretrace.backends.naming import ModelSettings
+from pretrace.backends.tokens import Tokens, own_specials, pack, padded, readable
+from pretrace.cache import NEIGHBORS, Entries, text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Backend, Doubles, Ints, Proposer
 
 

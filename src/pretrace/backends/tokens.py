@@ -1,12 +1,14 @@
-"""Texts to token ids, once for all back ends and for counting: start tokens, limits, spans, hash."""
+"""Texts to token ids, once for all back ends and for counting: the tokenizer as the files of a model have it, its start
+tokens, limits, spans and hash, and which texts are read together."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import tokenizers
-from tokenizers import processors
+from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 
 from pretrace.backends.libraries import transformers
 from pretrace.errors import ModelError, one_error
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Encoded, Ints
 
 STARTS = ("tokenizer", "always", "never")
@@ -28,6 +29,19 @@ _ENCODING = (
     "Take its tokenizer.json again from where the model was published, or find the text and leave it out.",
 )
 _SLICE = 256  # texts encoded at once: an encoding takes about a hundred bytes a token while it is held
+
+
+def readable(text: str) -> str:
+    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD.
+
+    >>> readable("a\\ud800b")
+    'a���b'
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text
 
 
 class Tokens:
@@ -152,7 +166,7 @@ def vocabulary_of(model: object) -> frozenset[str]:
     return frozenset(word for word in (token.lstrip("\u0120\u2581 ") for token in held) if word.isalnum())
 
 
-TOKENIZER_FACTS = tomllib.loads(Path(__file__).with_name("pre_tokenizers.toml").read_text(encoding="utf-8"))
+_FACTS = tomllib.loads(Path(__file__).with_name("pre_tokenizers.toml").read_text(encoding="utf-8"))
 """What GGUF files name alone, and probes in which tokenizers differ."""
 KEPT_READER = "tokenizer_read_by.txt"
 """Beside a tokenizer.json that we wrote: what the tokenizer had been read by."""
@@ -182,7 +196,7 @@ def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> A
     if start is not None and isinstance(wanted, bool):
         own = rust.encode("a").ids
         if wanted and start not in own:
-            rust.post_processor = starting(str(auto.bos_token), start)
+            rust.post_processor = _starting(str(auto.bos_token), start)
         elif not wanted and own[:1] == [start]:
             rust.post_processor = None
     if getattr(auto, "backend_tokenizer", None) is not None and _read_alike(auto, rust):
@@ -195,7 +209,7 @@ def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> A
         if isinstance(token, str) and rust.token_to_id(token) is not None
     }
     options = {"chat_template": auto.chat_template, "model_max_length": auto.model_max_length}
-    return wrap(rust, "tokenizer.json", **named, **options)
+    return _wrap(rust, "tokenizer.json", **named, **options)
 
 
 def reader_of(tokenizer: Any) -> str:
@@ -203,7 +217,7 @@ def reader_of(tokenizer: Any) -> str:
     return str(getattr(tokenizer, "read_by", type(tokenizer).__name__))
 
 
-def wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
+def _wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
     """Return a transformers tokenizer that reads texts by the Rust tokenizer; `options` name its special tokens."""
     made = transformers.PreTrainedTokenizerFast(
         tokenizer_object=rust, clean_up_tokenization_spaces=False, **options
@@ -212,7 +226,7 @@ def wrap(rust: tokenizers.Tokenizer, reader: str, **options: Any) -> Any:
     return made
 
 
-def starting(token: str, number: int) -> processors.TemplateProcessing:
+def _starting(token: str, number: int) -> processors.TemplateProcessing:
     """Return the post-processor that puts one token in front of a text."""
     return processors.TemplateProcessing(single=[token, "$A"], special_tokens=[(token, number)])
 
@@ -222,7 +236,7 @@ def _read_alike(auto: Any, rust: tokenizers.Tokenizer) -> bool:
     added = [token.content for token in rust.get_added_tokens_decoder().values()]
     size = rust.get_vocab_size()
     pieces = rust.decode(list(range(0, size, max(1, size // _PIECES))), skip_special_tokens=False)
-    texts = [*TOKENIZER_FACTS["probes"], "x".join(f"{token} {token}y\n" for token in added), pieces]
+    texts = [*_FACTS["probes"], "x".join(f"{token} {token}y\n" for token in added), pieces]
     ours = [encoding.ids for encoding in rust.encode_batch(texts, add_special_tokens=False)]
     theirs = auto(texts, add_special_tokens=False)["input_ids"]
     return own_specials(auto)[0] == own_specials(rust)[0] and all(
@@ -240,6 +254,132 @@ def own_specials(tokenizer: Any) -> tuple[list[int], list[int]]:
         if whole[at : at + len(without)] == without:
             return list(whole[:at]), list(whole[at + len(without) :])
     return [], []
+
+
+_BYTES = "bytes"  # the step at which bytes become characters
+_PATTERNS = _FACTS["patterns"]
+_PRE_TOKENIZERS: Mapping[str, tuple[str, ...]] = {
+    name: tuple(re.sub(r"<([a-z]\w*)>", lambda one: _PATTERNS[one[1]], s).replace("\n", "") for s in steps)
+    for names, steps in _FACTS["steps"].items()
+    for name in names.split()
+}
+"""Steps with the patterns that they name, their lines joined."""
+_STARTED, _COMPOSED = (frozenset(_FACTS[one].split()) for one in ("started", "composed"))
+_WHOLE_WORDS = _STARTED | set(_FACTS["whole_words"].split())
+_UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE = 2, 3, 4, 5, 6  # types of tokens in a GGUF file
+_ORIGINAL = "Name the folder or hub id of the original weights instead of the GGUF file."
+
+
+def open_gguf_tokenizer(path: Path, label: str) -> Any:
+    """A transformers tokenizer that reads texts as the GGUF file says, which holds vocabulary, merges and flags, and of
+    the pre-tokenizer its name only; ModelError where its kind is not known."""
+    from gguf import GGUFReader
+
+    facts = {  # by the names of the GGUF format without "tokenizer.ggml."
+        name.removeprefix("tokenizer.").removeprefix("ggml."): field.contents()
+        for name, field in GGUFReader(path).fields.items()
+        if name.startswith("tokenizer.")
+    }
+    tokens, kind = list(facts["tokens"]), facts.get("model")
+    if kind == "gpt2":
+        rust = _byte_level(facts, tokens, label)
+    elif kind in ("llama", "gemma4"):
+        rust = _sentence_pieces(facts, tokens)
+    else:
+        raise ModelError(f"{label} names the tokenizer {kind!r}, which is not known. {_ORIGINAL}")
+    types = facts.get("token_type", ())
+    added = {
+        kind: [
+            AddedToken(token, normalized=False, special=kind == _CONTROL)
+            for token, n in zip(tokens, types, strict=False)
+            if n == kind
+        ]
+        for kind in (_CONTROL, _USER_DEFINED)
+    }
+    rust.add_special_tokens(added[_CONTROL])
+    rust.add_tokens(added[_USER_DEFINED])
+    special = {
+        f"{role}_token": tokens[facts[f"{name}_token_id"]]
+        for role, name in (("bos", "bos"), ("eos", "eos"), ("unk", "unknown"), ("pad", "padding"))
+        if facts.get(f"{name}_token_id", len(tokens)) < len(tokens)
+    }
+    pre = facts.get("pre")
+    # The start token of Gemma 4 is flagged, and left to the chat template by the original tokenizer.
+    start = kind != "gemma4" and facts.get("add_bos_token", kind == "llama" or pre in _STARTED)
+    if start and "bos_token" in special:
+        rust.post_processor = _starting(special["bos_token"], facts["bos_token_id"])
+    reader = f"GGUF, tokenizer {kind}" + (f", pre-tokenizer {pre}" if kind == "gpt2" else "")
+    return _wrap(rust, reader, chat_template=facts.get("chat_template"), **special)
+
+
+def _byte_level(facts: Mapping[str, Any], tokens: Sequence[str], label: str) -> tokenizers.Tokenizer:
+    """Return a byte-level BPE behind the pre-tokenizer that the file names."""
+    pre = str(facts.get("pre", ""))
+    if pre not in _PRE_TOKENIZERS:
+        named = f"names the pre-tokenizer {pre!r}, which is not known" if pre else "names no pre-tokenizer"
+        raise ModelError(f"{label} {named}, so its tokens cannot be told. {_ORIGINAL}")
+    if "merges" not in facts:
+        raise ModelError(f"{label} holds no merges, so its tokens cannot be told. {_ORIGINAL}")
+    rust = tokenizers.Tokenizer(
+        models.BPE(
+            vocab={token: i for i, token in enumerate(tokens)},
+            merges=[_parted(merge) for merge in facts["merges"]],
+            ignore_merges=pre in _WHOLE_WORDS,
+        )
+    )
+    if pre in _COMPOSED:
+        rust.normalizer = normalizers.NFC()
+    known: dict[str, Any] = {
+        _BYTES: pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        r"\p{N}": pre_tokenizers.Digits(individual_digits=True),  # the same, as counting knows it
+    }
+    steps = [known.get(one) or pre_tokenizers.Split(Regex(one), "isolated") for one in _PRE_TOKENIZERS[pre]]
+    if _BYTES not in _PRE_TOKENIZERS[pre]:
+        steps.append(known[_BYTES])
+    rust.pre_tokenizer = pre_tokenizers.Sequence(steps)
+    rust.decoder = decoders.ByteLevel()
+    return rust
+
+
+def _sentence_pieces(facts: Mapping[str, Any], tokens: Sequence[str]) -> tokenizers.Tokenizer:
+    """A BPE over characters and bytes; merges that are not given follow from scores, as sentencepiece's do."""
+    vocabulary = {token: i for i, token in enumerate(tokens)}
+    prefixed = facts.get("add_space_prefix", facts["model"] == "llama")
+    if "merges" in facts:
+        merges = [_parted(merge) for merge in facts["merges"]]
+    else:
+        types = facts.get("token_type", [1] * len(tokens))
+        plain = [
+            i for i, n in enumerate(types) if n not in (_UNKNOWN, _CONTROL, _USER_DEFINED, _UNUSED, _BYTE)
+        ]
+        plain.sort(key=lambda i: -facts["scores"][i])  # stable: of equal scores the first
+        merges = [
+            (left, right)
+            for i in plain
+            for at in range(len(tokens[i]) - 1, 0, -1)  # the longest beginning first
+            if (left := tokens[i][:at]) in vocabulary and (right := tokens[i][at:]) in vocabulary
+        ]
+    unknown = facts.get("unknown_token_id", 0)
+    rust = tokenizers.Tokenizer(
+        models.BPE(
+            vocab=vocabulary,
+            merges=merges,
+            unk_token=tokens[unknown],
+            fuse_unk=True,
+            byte_fallback=all(f"<0x{byte:02X}>" in vocabulary for byte in range(256)),
+        )
+    )
+    blank = normalizers.Replace(" ", "\u2581")
+    rust.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), blank]) if prefixed else blank
+    steps = [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+    rust.decoder = decoders.Sequence([*steps, *([decoders.Strip(" ", 1, 0)] if prefixed else [])])
+    return rust
+
+
+def _parted(merge: str) -> tuple[str, str]:
+    """Return both sides of a merge as the file writes it; the left one may begin with a blank."""
+    left, _, right = merge[1:].partition(" ")
+    return merge[0] + left, right
 
 
 # Texts that begin alike: which of their tokens are read once for many of them, and which texts go together. Many

@@ -15,14 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.backends import check_model
-from pretrace.backends.serving.address import called
-from pretrace.backends.settings import split_revision
+from pretrace.backends.naming import called, split_revision
 from pretrace.cli import asks, confirm, note, quiet, say
-from pretrace.cli.answer import CANNOT_ANSWER, Reply
 from pretrace.cli.auditing import audit, make_audit, open_audit
-from pretrace.cli.commands import find_function
-from pretrace.cli.opening import with_text_column
-from pretrace.cli.options import arguments_of, output_option
+from pretrace.cli.commands import CANNOT_ANSWER, Reply, arguments_of, find_function, output_option
 from pretrace.cli.printing import closing
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
@@ -30,9 +26,9 @@ from pretrace.errors import ExpressionError, ShortTextsError
 from pretrace.plugins import find_plugin
 from pretrace.registry import find_test
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import AUDIT, VERDICTS
 from pretrace.results.wording import duration
 from pretrace.results.wording import say as sentence
+from pretrace.runs import AUDIT, VERDICTS
 from pretrace.settings import RUN, option
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.types import Corpus, Situation
@@ -51,7 +47,7 @@ from pretrace.verdicts.advise import (
     situate,
 )
 from pretrace.verdicts.audit.audit import Audit
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditSettings
 from pretrace.verdicts.settings import input_option
 
 _SHORTER = (32, 16)
@@ -148,7 +144,7 @@ def ask(source: Source, inputs: _AskInputs) -> Reply:
     with one sentence and a report; without --model it lists the tests and what each takes. Exit codes: 3 found or
     consistent with training, 0 not, 4 no answer."""
     place = _check_places(source.texts, inputs)
-    source = with_text_column(source)
+    source = source.with_text_column(note)
     seen = look(source.texts, source.columns)
     for model in filter(None, (inputs.model, inputs.placebo)):
         check_model(split_revision(model)[0] or inputs.model or "")

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.backends import open_model
-from pretrace.backends.loading import device_of
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends import loading, open_model
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli import quiet
-from pretrace.cli.answer import Reply, show
-from pretrace.cli.opening import opened
-from pretrace.cli.options import RawOptions, output_option
-from pretrace.cli.printing import described, foreseen, with_command, write_verdict
-from pretrace.cli.progress import Stages
+from pretrace.cli.commands import CANNOT_ANSWER, RawOptions, Reply, output_option, print_lines
+from pretrace.cli.printing import with_command, write_verdict
+from pretrace.cli.progress import Stages, doing
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import AUDIT as AUDIT_FOLDER
-from pretrace.runs import save_verdict
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.results.wording import duration
+from pretrace.runs import AUDIT as AUDIT_FOLDER
+from pretrace.runs import REPORT, save_verdict
+from pretrace.scoring.plan import Companions, ModelsSettings, Target, open_models
 from pretrace.settings import MODEL, like, option, requested_option, statements_of
-from pretrace.tuning import training
-from pretrace.types import COMPARED, GENERATING, Backend, Corpus
+from pretrace.types import COMPARED, GENERATING, Backend, Corpus, Outcome
+from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.audit import Audit
-from pretrace.verdicts.audit.data import DesignError
-from pretrace.verdicts.audit.settings import AUDIT, BESIDE, AuditSettings, exposures
+from pretrace.verdicts.audit.data import AUDIT, BESIDE, AuditPlan, AuditSettings, DesignError, exposures
+from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import TestSettings, input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
@@ -123,9 +122,9 @@ def audit(
     controls = open_corpus(inputs.controls, source.columns.of_another) if inputs.controls else None
     planned = open_audit(corpus, controls, target, inputs, settings)
     if inputs.plan or out is None:
-        return foreseen(planned.plan)
+        return _foreseen(planned.plan)
     if planned.plan.design is not None and not quiet():
-        show(described(planned.plan), stderr=True)
+        print_lines(_described(planned.plan), stderr=True)
     return make_audit(planned, out, given)
 
 
@@ -134,7 +133,10 @@ def open_audit(
 ) -> Audit:
     """Open the models of an audit: what there is to plan, and to make."""
     settings = completed(settings, inputs)
-    models = opened(_wanted(target, inputs), second=True)
+    companions = Companions(reference_model=inputs.reference_model)
+    wanted = ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
+    with doing("opening the models"):
+        models = with_second(open_models(wanted), device=target.opening.device)
     generator = _generator(target.opening, inputs, needed=controls is None)
     sides: dict[str, Any] = {"corpus": corpus, "heldout": controls}
     return Audit(**sides, models=models, generator=generator, settings=settings, watch=Stages())
@@ -146,13 +148,53 @@ def make_audit(planned: Audit, out: Path, given: RawOptions) -> Reply:
         made = planned.run()
     except DesignError as error:
         save_verdict(with_command(error.verdict, given), out)
-        return foreseen(error.plan, out)
+        return _foreseen(error.plan, out)
     return write_verdict(made, out, given)
 
 
-def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
-    companions = Companions(reference_model=inputs.reference_model)
-    return ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
+def _foreseen(plan: AuditPlan, out: Path | None = None) -> Reply:
+    """What an audit could answer; exit code 4 where that is nothing. `out` is the folder with the page of a refusal."""
+    label = "The words that tell the two sides apart" if plan.control_documents else "Report"
+    page = [] if out is None else [f"{label}: {out / REPORT}"]
+    return Reply(
+        [*_described(plan), *page],
+        outcome="plan" if plan.design else "cannot answer",
+        code=0 if plan.design else CANNOT_ANSWER,
+        statement=plan.why,
+        own={"plan": plan},
+    )
+
+
+_OUTCOMES: dict[Outcome, str] = {
+    "consistent": "consistent with training (exit code 3)",
+    "nothing": "nothing shown (exit code 0)",
+    "inconclusive": "inconclusive (exit code 4)",
+}
+_DESIGNS = {
+    "controls": "control documents, compared directly",
+    "differences": "control documents, compared by differences",
+    "placebos": "placebos, without control documents",
+}
+
+
+def _described(plan: AuditPlan) -> Iterator[str]:
+    """The plan as lines for a terminal."""
+    controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
+    yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
+    yield from plan.notes
+    for placebo in plan.placebos:
+        yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
+    if plan.design is None:
+        yield f"This audit could not have answered. {plan.why}"
+    else:
+        yield f"Design: {_DESIGNS[plan.design]}. {plan.why}"
+        yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
+        if "nothing" not in plan.outcomes:
+            yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
+        yield from foresee("controls", plan.situation)  # nothing without control documents
+        time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
+        yield f"Work: {plan.passes:,} passes of a text through a model{time}"
+    yield from (f"What would help: {cure}" for cure in plan.cures)
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
@@ -175,7 +217,7 @@ def _generator(opening: ModelSettings, inputs: AuditOptions, *, needed: bool) ->
             )
         return None
     if (dtype := inputs.generator_dtype) == "auto":
-        dtype = training.fastest_format(device_of("auto").type)
+        dtype = loading.fastest_format(loading.device_of("auto").type)
     try:
         return open_model(inputs.generator, **asdict(opening.for_another(dtype=dtype)))
     except MissingPackageError:

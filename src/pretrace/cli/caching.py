@@ -11,7 +11,7 @@ from rich.table import Table
 
 from pretrace.cache import KINDS, CachedFile, cache_folder, kept, remove
 from pretrace.cli import asks, confirm
-from pretrace.cli.answer import Reply, plain_table
+from pretrace.cli.commands import Reply, plain_table
 from pretrace.errors import ExpressionError
 from pretrace.settings import option
 

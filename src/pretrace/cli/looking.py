@@ -12,11 +12,11 @@ from rich.console import RenderableType
 from rich.padding import Padding
 
 from pretrace.backends import known_backends, open_model
-from pretrace.baselines.classifiers import classifiers
-from pretrace.cli.answer import Reply, plain_table, printer, prose
+from pretrace.baselines import classifiers
+from pretrace.cli.commands import Reply, plain_table, printer, prose
 from pretrace.cli.printing import measured
 from pretrace.corpora import Columns, known_corpora
-from pretrace.corpora.documents import standard_input
+from pretrace.corpora.packing import standard_input
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, require
 from pretrace.report.heat import heat_lines
@@ -26,11 +26,11 @@ from pretrace.runs import load_run, render
 from pretrace.scores import scores
 from pretrace.scoring.detect import heat_of
 from pretrace.scoring.evidence import open_store, trace
-from pretrace.scoring.settings import Target
+from pretrace.scoring.plan import Target
 from pretrace.settings import TEXTS, Option
 from pretrace.tuning.plan import methods
 from pretrace.types import Quantity, Text
-from pretrace.verdicts.audit.settings import PROCEDURES
+from pretrace.verdicts.audit.data import PROCEDURES
 from pretrace.verification import verify as check
 
 FAILED = 2

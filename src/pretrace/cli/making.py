@@ -10,9 +10,9 @@ from typing import Annotated, Any
 
 from pretrace.backends import open_model, open_tokenizer
 from pretrace.backends.huggingface import open_huggingface
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.cli import note
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import Reply
 from pretrace.cli.printing import write_run
 from pretrace.cli.progress import counted, trained, watched
 from pretrace.corpora import Columns, open_corpus, open_stream
@@ -21,16 +21,15 @@ from pretrace.errors import ExpressionError, OutputError
 from pretrace.frequencies import Counting
 from pretrace.frequencies import count as make_table
 from pretrace.frequencies.table import COUNTS
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import ADAPTER, PLANTED
+from pretrace.results.atomic import ADAPTER, PLANTED, check_writable
 from pretrace.results.run import RUN
 from pretrace.results.wording import plural
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evaluation import evaluate
-from pretrace.scoring.provenance import record_tuning
-from pretrace.scoring.settings import EvaluationSettings, ScoreSettings, Target
+from pretrace.scoring.plan import EvaluationSettings, ScoreSettings, Target
 from pretrace.settings import MODEL, Option
 from pretrace.tuning import make_adapter
+from pretrace.tuning.artifacts import record_tuning
 from pretrace.tuning.plan import methods
 from pretrace.tuning.planting import DEMO, PlantSettings
 from pretrace.tuning.planting import plant as make_planted

@@ -1,4 +1,4 @@
-"""How the texts and models of a command are opened: with models beside the target, or asked for text alone."""
+"""How the models of a test with several of them are opened: for their probabilities, or asked for text alone."""
 
 from __future__ import annotations
 
@@ -7,33 +7,25 @@ from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 from pretrace.backends import open_model
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import SERVED, served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
-from pretrace.backends.settings import SERVED
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.cli import note
 from pretrace.cli.progress import doing
-from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.scoring.plan import Models, open_models
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models
 from pretrace.settings import MODEL, Option, option
 from pretrace.types import Backend
 from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 
-def with_text_column(source: Source) -> Source:
-    """The texts with the column that they are taken from (`choose_text`), which is said where nobody named it."""
-    columns, said = choose_text(source.texts, source.columns)
-    if said:
-        note(said)
-    return replace(source, columns=columns)
-
-
-def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:
-    """The target with the reference model and the placebos that the options name, before they are opened.
+def open_beside(
+    target: Target, beside: ModelsBeside, settings: TestSettings, *, second: bool = True
+) -> Models:
+    """Open the target with the reference model and the placebos that the options name, with `second` the packaged one
+    beside them where no placebo is named.
 
     ModelError for a placebo that is the target, and for --power with a target on a server.
     """
@@ -43,18 +35,10 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    return ModelsSettings(target=target, companions=companions, placebos=beside.placebo, several=True)
-
-
-def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
-    """Open the models that `named` gives; with `second` the packaged one beside them, where no placebo is named."""
+    wanted = ModelsSettings(target=target, companions=companions, placebos=beside.placebo, several=True)
     with doing("opening the models"):
         models = open_models(wanted)
-        opening = wanted.target.opening
-        return with_second(models, device=opening.device) if second else models
-
-
-# What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.
+        return with_second(models, device=target.opening.device) if second else models
 
 
 BUDGET = Option(
@@ -93,7 +77,7 @@ def opened_for_access(
     """Open the models, those that give text alone to continue `prompts`, the cost told first; ModelError where it is
     too much."""
     if not asked.text:
-        return opened(named(target, beside, settings), second=True)
+        return open_beside(target, beside, settings)
     if beside.reference_model:
         raise ModelError(say("answers.reference"))
     if settings.power and text_kind(target.model):

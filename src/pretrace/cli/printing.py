@@ -10,18 +10,15 @@ from typing import TYPE_CHECKING, Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from pretrace.cli.answer import CANNOT_ANSWER, Reply, plain_table, prose
+from pretrace.cli.commands import CANNOT_ANSWER, Reply, plain_table, prose
 from pretrace.report.tables import NAMES
-from pretrace.results.verdicts import EXIT_CODES, kind_of_test
-from pretrace.results.wording import bracketed, duration, first_of, percent, plural
-from pretrace.runs import REPORT, save
-from pretrace.types import Outcome, Run, Verdict
-from pretrace.verdicts.advise import foresee
-from pretrace.verdicts.audit.data import AuditPlan
+from pretrace.results.wording import bracketed, first_of, percent, plural
+from pretrace.runs import REPORT, kind_of_test, save
+from pretrace.types import Run, Verdict
+from pretrace.verdicts.outcome import EXIT_CODES
 
 if TYPE_CHECKING:
     from pretrace.scoring.outlook import Workload
-    from pretrace.verdicts.audit.data import AuditPlan
 
 
 _PREVIEW, _COLUMNS = 10, 4
@@ -171,51 +168,3 @@ def _losses(run: Run) -> Iterator[str]:
 
 def _texts_of(run: Run) -> int:
     return run.whole.texts if run.whole else len(run.ids)
-
-
-# What `pretrace audit --plan` prints: what the audit could answer, and what it would cost.
-
-
-def foreseen(plan: AuditPlan, out: Path | None = None) -> Reply:
-    """What an audit could answer; exit code 4 where that is nothing. `out` is the folder with the page of a refusal."""
-    label = "The words that tell the two sides apart" if plan.control_documents else "Report"
-    page = [] if out is None else [f"{label}: {out / REPORT}"]
-    return Reply(
-        [*described(plan), *page],
-        outcome="plan" if plan.design else "cannot answer",
-        code=0 if plan.design else CANNOT_ANSWER,
-        statement=plan.why,
-        own={"plan": plan},
-    )
-
-
-_OUTCOMES: dict[Outcome, str] = {
-    "consistent": "consistent with training (exit code 3)",
-    "nothing": "nothing shown (exit code 0)",
-    "inconclusive": "inconclusive (exit code 4)",
-}
-_DESIGNS = {
-    "controls": "control documents, compared directly",
-    "differences": "control documents, compared by differences",
-    "placebos": "placebos, without control documents",
-}
-
-
-def described(plan: AuditPlan) -> Iterator[str]:
-    """The plan as lines for a terminal."""
-    controls = f", {plan.control_documents:,} control documents" if plan.control_documents else ""
-    yield f"Texts: {plan.documents:,} documents, {plan.snippets:,} snippets{controls}"
-    yield from plan.notes
-    for placebo in plan.placebos:
-        yield f"Placebo: {placebo.name} ({placebo.grade}): {placebo.words}"
-    if plan.design is None:
-        yield f"This audit could not have answered. {plan.why}"
-    else:
-        yield f"Design: {_DESIGNS[plan.design]}. {plan.why}"
-        yield f"Possible outcomes: {'; '.join(_OUTCOMES[one] for one in plan.outcomes)}"
-        if "nothing" not in plan.outcomes:
-            yield 'It cannot end with "nothing shown": that takes --power, which measures what it could have seen.'
-        yield from foresee("controls", plan.situation)  # nothing without control documents
-        time = "" if plan.seconds is None else f", about {duration(plan.seconds)}"
-        yield f"Work: {plan.passes:,} passes of a text through a model{time}"
-    yield from (f"What would help: {cure}" for cure in plan.cures)

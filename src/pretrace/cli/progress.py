@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from pretrace.cli import VARIABLE, quiet, said_at, say, write_progress
-from pretrace.cli.answer import printer, prose
+from pretrace.cli.commands import printer, prose
 from pretrace.results.wording import duration
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import REPORT, Clock, Stage, TimeEstimate, Watch

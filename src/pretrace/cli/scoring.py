@@ -1,48 +1,63 @@
-"""`pretrace score` and `evaluate`, and the texts of a command, in memory or in shards."""
+"""The commands that score texts, in memory or in shards: `pretrace score`, `evaluate`, `flag`, and `runs merge`."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-from pretrace.cli.answer import Answered, Reply
-from pretrace.cli.opening import opened
-from pretrace.cli.options import RawOptions
-from pretrace.cli.printing import foretold, write_run
-from pretrace.cli.progress import doing, trained, watched
-from pretrace.corpora import TextStream, open_corpus
-from pretrace.corpora.opening import Source
+from rich.table import Table
+
+from pretrace.cli import note as say_note
+from pretrace.cli.commands import Answered, RawOptions, Reply, output_option, plain_table, prose
+from pretrace.cli.printing import foretold, write_run, write_verdict
+from pretrace.cli.progress import Stages, doing, trained, watched
+from pretrace.corpora import Columns, TextStream, open_corpus, open_stream
+from pretrace.corpora.opening import Source, record_corpus
 from pretrace.corpora.reading import Unreadable
-from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EVERY, EngineSettings, JobSettings, Turn, divided_by
-from pretrace.jobs.worker import ShardJob, parts_folder, work
+from pretrace.errors import ExpressionError, OutputError
+from pretrace.jobs import EVERY, EngineSettings, JobSettings, ShardJob, Turn, divided_by, parts_folder, work
 from pretrace.plugins import find_plugin
-from pretrace.results.atomic import check_writable, explained, write_atomically
-from pretrace.results.folder import file_hash, write_lines
-from pretrace.results.output_checks import OWN, RESULT
-from pretrace.results.run import RUN
-from pretrace.results.wording import say
+from pretrace.results.atomic import OWN, RESULT, check_writable, explained, write_atomically
+from pretrace.results.folder import Write, file_hash, write_csv, write_lines
+from pretrace.results.run import RUN, SKIPPED_COLUMNS
+from pretrace.results.wording import first_of, p_value, say
+from pretrace.runs import FLAGGING as FLAGGING_FOLDER
 from pretrace.scoring import parts as shards
 from pretrace.scoring.detect import Leak, Options, Scorer, check_label_counts, check_labels, leaks, score_rows
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
-from pretrace.scoring.outlook import EVALUATION, REPORT, workload
+from pretrace.scoring.outlook import EVALUATION, REPORT, SET_TEST, Watch, workload
 from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
-from pretrace.scoring.plan import Models, ScorePlan, check_use, with_texts
-from pretrace.scoring.provenance import record_corpus
-from pretrace.scoring.settings import EvaluationSettings, ModelsSettings, ScoreSettings, Target
+from pretrace.scoring.plan import (
+    Companions,
+    EvaluationSettings,
+    Models,
+    ModelsSettings,
+    ScorePlan,
+    ScoreSettings,
+    Target,
+    check_use,
+    open_models,
+    with_texts,
+)
+from pretrace.settings import CONTROLS, Option, like, requested_option
 from pretrace.settings import RUN as RUN_PANEL
-from pretrace.settings import Option
 from pretrace.tuning.plan import methods
-from pretrace.types import Corpus
+from pretrace.types import Corpus, Situation, Verdict
+from pretrace.verdicts.advise import foresee
+from pretrace.verdicts.flag.flag import flag_rows, flagged_rows, unscored
+from pretrace.verdicts.flag.planning import FLAGGING, BothSets, FlagPlan, FlagSettings
+from pretrace.verdicts.frame import check_plantable
+from pretrace.verdicts.settings import input_option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextsToScore:
+class _TextsToScore:
     """The texts of one command, once everything that needs no model was checked: the `corpus`, where they fit into one
     shard in memory, else what a first reading `found` and the `size` of shards; and the records that were not read."""
 
@@ -120,7 +135,7 @@ class TextsToScore:
     def _begin(self, opened: ShardJob) -> ShardJob:
         """Write the file of the job, and what could not be read, to the folder of parts."""
         source = {
-            "texts": lasting(self.source.texts),
+            "texts": _lasting(self.source.texts),
             "columns": self.source.columns.recorded,
             "skip_unreadable": self.how.skip_unreadable,
             **self.kept,
@@ -134,7 +149,7 @@ class TextsToScore:
         return job
 
 
-def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = False) -> TextsToScore:
+def _in_shards(texts: _TextsToScore, engine: EngineSettings, *, labelled: bool = False) -> _TextsToScore:
     """The texts in shards, once their source was read from end to end; TextsError for what is wrong with that."""
     stream = texts.stream
     unread = list[Unreadable]()
@@ -148,7 +163,7 @@ def in_shards(texts: TextsToScore, engine: EngineSettings, *, labelled: bool = F
     return replace(texts, found=found, unread=unread, size=size)
 
 
-def label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
+def _label_source(source: Source, found: Path, *, skip_unreadable: bool) -> TextStream:
     """The texts with the labels that the result of a scan gives them, and no column of labels."""
     plain = replace(source, columns=replace(source.columns, label=""))
     texts = plain.stream(skip_unreadable=skip_unreadable)
@@ -162,13 +177,13 @@ def _write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:
         write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
 
 
-def lasting(texts: str) -> str:
+def _lasting(texts: str) -> str:
     """How texts are named in the file of a job, which may be read from another folder."""
     path = Path(texts)
     return str(path.resolve()) if path.exists() else texts
 
 
-def finish_run(
+def _finish_run(
     rows: ScoredRows,
     stream: TextStream,
     out: Path,
@@ -188,7 +203,9 @@ def finish_run(
     return answer
 
 
-_NOT_RECORDED = {"out", "shard", "parts", "dry_run", "ray"}
+_OF_WORKERS = {"ray", "shard", "parts"}
+"""Options that differ between workers who make the same run or flagging."""
+_NOT_RECORDED = _OF_WORKERS | {"out", "dry_run"}
 """Options that differ between commands that make the same run."""
 
 
@@ -261,18 +278,18 @@ class _ScoreCommand:
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
         how = self.evaluation
         measuring = {"resamples": how.resamples, "validation": how.validation} if how else None
-        texts = TextsToScore(
+        texts = _TextsToScore(
             stream=stream,
             source=self.source,
             how=self.job,
             out=self.out,
-            kept={"labels": lasting(str(self._how.labels))} if self._how.labels else {},
+            kept={"labels": _lasting(str(self._how.labels))} if self._how.labels else {},
             evaluation=measuring,
             unread=unread,
             corpus=corpus,
         )
         if corpus is None:
-            texts = in_shards(texts, engine, labelled=labelled)
+            texts = _in_shards(texts, engine, labelled=labelled)
         elif labelled:
             check_labels(corpus)
         first = next(texts.corpora())  # on which what concerns a corpus as a whole is checked
@@ -287,7 +304,8 @@ class _ScoreCommand:
         if corpus is not None:
             parts = self._divided(corpus, given)
             texts = replace(texts, corpus=parts.test, stream=TextStream.of(parts.test))
-        models = opened(self._wanted)
+        with doing("opening the models"):
+            models = open_models(self._wanted)
         if settings.dry_run:
             mine = texts.corpora(self.job.turn)
             return foretold(workload(mine, models, plan, labelled=parts.reference, cache=settings.cache))
@@ -297,8 +315,8 @@ class _ScoreCommand:
         scored = texts.score(models, plan, self._options(parts, corpus), after)
         return scored if isinstance(scored, Reply) else self._finish(scored, texts)
 
-    def _finish(self, rows: ScoredRows, texts: TextsToScore) -> Reply:
-        return finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, texts.unreadable)
+    def _finish(self, rows: ScoredRows, texts: _TextsToScore) -> Reply:
+        return _finish_run(rows, texts.stream, self.out, texts.evaluation, texts.unread, texts.unreadable)
 
     def _stream(self) -> TextStream:
         skip, found = self.job.skip_unreadable, self._how.labels
@@ -306,7 +324,7 @@ class _ScoreCommand:
             return self.source.stream(skip_unreadable=skip)
         if self.source.columns.label:
             raise ExpressionError("--labels and --columns label both give the labels: give one of the two.")
-        return label_source(self.source, found, skip_unreadable=skip)
+        return _label_source(self.source, found, skip_unreadable=skip)
 
     @property
     def _how(self) -> EvaluationSettings:
@@ -359,3 +377,215 @@ class _ScoreCommand:
         if corpus is not None and "set_aside" in record:  # a part of it is scored
             record["whole_texts"] = record_corpus(corpus)
         return Options(cache=settings.cache, seed=settings.seed, settings=record)
+
+
+_KEY = "flagging"
+"""Under which the settings of a flagging stand in those of its job."""
+
+
+def _finish_flagging(
+    rows: ScoredRows,
+    planned: FlagPlan,
+    out: Path,
+    model: str,
+    command: Mapping[str, Any],
+    *,
+    asking: tuple[Models, Watch] | None = None,
+    unread: Sequence[Unreadable] = (),
+    unreadable: int = 0,
+) -> Reply:
+    """Conclude, write the folder, take the parts away, and say what was found."""
+    flagged, tables = flag_rows(rows, planned, model, asking=asking, command=command, unreadable=unreadable)
+    said, now = command.get("requested_by"), datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"requested_by": said} if said else {}
+    flagged = replace(flagged, settings={"time": now, **flagged.settings}, statements=told)
+    beside: dict[str, Write] = {}
+    if rows.on_disk:
+        skipped = ((one.id, one.reason, one.tokens) for one in unscored(rows))
+        beside |= tables.writers()
+        beside["skipped.csv"] = lambda path: write_csv(path, SKIPPED_COLUMNS, skipped)
+        listed = rows.place.folder / UNREADABLE
+        if unreadable and listed.exists():
+            beside[UNREADABLE] = lambda path: path.write_bytes(listed.read_bytes())
+    elif unread:
+        beside[UNREADABLE] = lambda path: write_lines(path, map(asdict, unread))
+    shown: list[Any] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
+    if number := flagged.figures["counts"]["skipped"]:
+        names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], number)
+        place = "skipped.csv" if flagged.figures.get("whole") else "result.json"
+        shown.append(prose(f"Not scored: {number:,}: {names}; all in {place}."))
+    answer = write_verdict(flagged, out, command, *shown, checked=False, beside=beside)
+    if rows.on_disk:
+        rows.place.remove()
+    return answer
+
+
+_MOST_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlagInputs:
+    """What the texts are compared with, and where the flags go."""
+
+    controls: str = input_option(
+        help="Texts of the same kind, source and time that the model cannot have seen, from 20 documents or more; "
+        "given as TEXTS is.",
+        panel=FLAGGING,
+    )
+    out: Path = output_option(
+        help="Folder for flags.csv, known.csv, result.json and report.html; a flagging that is already there is "
+        "replaced.",
+        panel=FLAGGING,
+    )
+    placebo: str | None = input_option(
+        None,
+        "A model that cannot have seen TEXTS; any --model value, or NAME@REVISION. If the same flagging finds anything "
+        "there, the answer is refused.",
+        panel=CONTROLS,
+    )
+    requested_by: str = requested_option(FLAGGING)
+    companions: Companions = field(default_factory=Companions)
+    dry_run: bool = like(ScoreSettings, "dry_run")
+
+
+def flag(
+    source: Source,
+    target: Target,
+    inputs: FlagInputs,
+    settings: FlagSettings,
+    job: JobSettings,
+    engine: EngineSettings,
+    given: RawOptions,
+) -> Reply:
+    """Which of these texts were seen? Each against known non-members, at a rate of false flags, and all
+    together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
+    tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
+    been missed."""
+    divided = divided_by(job, engine)
+    check_flagging(settings, inputs.companions)
+    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
+    check_writable(inputs.out, FLAGGING_FOLDER)
+    source = source.with_text_column(say_note)
+    stream = source.stream(skip_unreadable=job.skip_unreadable)
+    # whichever worker is the last writes the file of a job: what tells them apart is left out
+    command = {name: value for name, value in given.items() if name not in _OF_WORKERS}
+    other = open_stream(inputs.controls, source.columns.of_another, skip_unreadable=job.skip_unreadable)
+    unread: list[Unreadable] = []
+    corpus = None if divided else stream.whole(shards.SHARD, unread.append)
+    known = other.whole(shards.SHARD, unread.append) if corpus is not None else None
+    both, sets = BothSets(stream, other), None
+    if corpus is not None and known is not None:
+        both = BothSets(TextStream.of(corpus), TextStream.of(known))
+        sets = both.corpus
+    asked = {name: value for name, value in asdict(settings).items() if name != "plan"}
+    texts = _TextsToScore(
+        stream=both,
+        source=source,
+        how=job,
+        out=inputs.out,
+        kept={"nonmembers": _lasting(inputs.controls), "command": command},
+        evaluation={_KEY: {"settings": asked}},
+        unread=unread,
+        corpus=sets,
+    )
+    if sets is None:
+        texts = _in_shards(texts, engine)
+    planned = FlagPlan.of(both, settings)
+    settings.plan.check_texts(next(texts.corpora()))
+    for note in planned.prospect.notes:  # before a model is opened, while it costs nothing
+        say_note(note)
+    settings.plan.check_servers(wanted.roles)
+    finish = partial(_finish_flagging, planned=planned, out=inputs.out, command=command)
+    options = Options(cache=settings.cache)
+    if engine.on_ray and not inputs.dry_run:
+        none = CorpusParts(None, None, Corpus(both.name, ()))
+        made = texts.score_on_ray(engine, wanted, settings.score, none, None, options)
+        rows = made.rows(texts.folder)
+        return finish(rows, model=made.target, unreadable=texts.unreadable)
+    with doing("opening the models"):
+        models = open_models(wanted)
+    if inputs.dry_run:
+        size, limits = float(models.target.facts.get("parameters") or 0), planned.prospect
+        has = Situation(documents=limits.asked, unseen=limits.known, parameters=size)
+        return foretold(
+            workload(texts.corpora(job.turn), models, settings.plan, cache=settings.cache),
+            *foresee("flag", has),
+        )
+    models = with_texts(models, wanted)
+    if settings.power:
+        check_plantable(models.target)
+    scored = texts.score(models, settings.plan, options, REPORT + SET_TEST)
+    if isinstance(scored, Reply):
+        return scored
+    asking = (models, Stages()) if settings.power else None
+    return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=texts.unreadable)
+
+
+def check_flagging(settings: FlagSettings, beside: Companions) -> None:
+    """A PretraceError for a score that misses something, and for what it does not use."""
+    scored = ScoreSettings(scores=settings.score, companions=beside)
+    check_use(settings.plan, scored, EvaluationSettings())
+    if beside.reference_model and "reference" not in settings.plan.uses:
+        raise ExpressionError(say("plan.use.none", option="--reference-model", score="ref"))
+
+
+def _table(flagged: Verdict) -> Table:
+    texts, figures = flagged.table("flags"), flagged.figures
+    counts, rows = figures["counts"], flagged_rows(flagged)
+    several = counts["documents"] < counts["texts"]  # then documents are flagged, with all of their texts
+    named = "text of a flagged document" if several else "flagged text"
+    more, place = counts["flagged"] - _MOST_SHOWN, "flags/" if figures.get("whole") else "flags.csv"
+    return plain_table(
+        named,
+        numbers=(figures["score"], "p", "q"),
+        rows=[
+            (texts["id"][i], f"{texts['score'][i]:.3g}", *(p_value(texts[name][i]) for name in ("p", "q")))
+            for i in rows[:_MOST_SHOWN]
+        ],
+        caption=f"{more:,} more in {place}" if more > 0 else "",
+    )
+
+
+_Merged = Annotated[
+    Path,
+    Option(
+        "The --out of the workers, whose parts lie beside it; the run is written there.",
+        metavar="OUT",
+        path="out",
+    ),
+]
+
+
+def merge(
+    out: _Merged,
+    parts: Annotated[
+        Path | None, Option("The folder of parts, where the workers were given one.", path="in")
+    ] = None,
+) -> Reply:
+    """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
+    and its report. The exit code of a flagging is that of `flag`."""
+    folder = parts or parts_folder(out)
+    jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
+    if not jobs:
+        raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")
+    jobs.sort(key=lambda one: len(one.missing(folder)))
+    whole = [job for job in jobs if not job.missing(folder)]
+    if len(whole) > 1:
+        raise OutputError(say("scoring.several_jobs", folder=folder, number=len(whole)))
+    job, flagged = jobs[0], None
+    rows, unreadable = job.rows(folder), job.survey.unreadable
+    columns, skip = Columns(**job.source["columns"]), bool(job.source["skip_unreadable"])
+    if job.evaluation is not None and _KEY in job.evaluation:
+        sides = (("texts", columns), ("nonmembers", columns.of_another))
+        both = (open_stream(job.source[name], read, skip_unreadable=skip) for name, read in sides)
+        flagged = FlagPlan.of(BothSets(*both), FlagSettings(**job.evaluation[_KEY]["settings"]))
+    check_writable(out, FLAGGING_FOLDER if flagged else RUN)
+    if flagged:
+        return _finish_flagging(rows, flagged, out, job.target, job.source["command"], unreadable=unreadable)
+    source, labels = Source(texts=job.source["texts"], columns=columns), job.source.get("labels")
+    stream = (
+        _label_source(source, Path(labels), skip_unreadable=skip)
+        if labels
+        else source.stream(skip_unreadable=skip)
+    )
+    return _finish_run(rows, stream, out, job.evaluation, unreadable=unreadable)

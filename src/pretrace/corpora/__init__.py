@@ -3,7 +3,6 @@
 A new corpus is one new file here: a function that returns a `Corpus`, under `@corpora.add("name")`.
 """
 
-from pretrace.corpora.columns import Columns
 from pretrace.corpora.opening import (
     Texts,
     TextStream,
@@ -12,6 +11,7 @@ from pretrace.corpora.opening import (
     open_corpus,
     open_stream,
 )
+from pretrace.corpora.reading import Columns
 from pretrace.registry import corpora
 
 __all__ = [

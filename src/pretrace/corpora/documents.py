@@ -6,11 +6,8 @@ import io
 import logging
 import posixpath
 import re
-import sys
 import zipfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import BinaryIO
+from collections.abc import Callable
 from urllib.parse import unquote
 from xml.etree import ElementTree
 from xml.parsers import expat
@@ -192,25 +189,3 @@ def read_document(raw: bytes, ending: str, encoding: str | None) -> Document:
     if not document[0].strip():
         raise TextsError("the file holds no text: leave it out.")
     return document
-
-
-@contextmanager
-def unreadable_explained(source: str) -> Iterator[None]:
-    """While it lasts, an error of the operating system or of a packed file is a TextsError that names the source."""
-    try:
-        yield
-    except (EOFError, OSError) as error:
-        if "://" in source:
-            raise TextsError(
-                f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
-            ) from None
-        if isinstance(error, OSError) and error.errno is not None:
-            raise TextsError(f"{source} cannot be read: {error.strerror or error}; check the path.") from None
-        raise TextsError(f"{source} is damaged or not whole: {error}; fetch it again.") from None
-
-
-def standard_input() -> BinaryIO:
-    """The bytes of standard input; TextsError where it is closed."""
-    if sys.stdin is None:
-        raise TextsError("standard input is closed: name a file, or lead the texts here with |.")
-    return sys.stdin.buffer

@@ -9,13 +9,12 @@ from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.formats import ENDINGS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
 from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
-from pretrace.corpora.reading import SourceRow, TextReading
+from pretrace.corpora.reading import SourceRow, TextReading, listed, shown
 from pretrace.errors import TextsError
-from pretrace.results.output_checks import json_object
+from pretrace.results.atomic import json_object
 from pretrace.results.wording import say
 
 _OF_TOOLS = frozenset((".git", ".hg", ".svn", ".cache", "__MACOSX", "__pycache__", ".ipynb_checkpoints"))

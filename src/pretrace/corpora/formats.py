@@ -20,10 +20,17 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, AnyStr
 
-from pretrace.corpora.columns import distinct, kind_of, mended, shown
-from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document, unreadable_explained
-from pretrace.corpora.packing import HEAD, PACKED, as_utf8, ending_of, not_utf8, open_unpacked
-from pretrace.corpora.reading import SourceRow, TextReading
+from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document
+from pretrace.corpora.packing import (
+    HEAD,
+    PACKED,
+    as_utf8,
+    ending_of,
+    not_utf8,
+    open_unpacked,
+    unreadable_explained,
+)
+from pretrace.corpora.reading import SourceRow, TextReading, distinct, kind_of, mended, shown
 from pretrace.errors import TextsError
 from pretrace.results.wording import say, sentences_of
 

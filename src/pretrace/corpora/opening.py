@@ -1,7 +1,9 @@
-"""From what a user names or gives to a corpus: files, folders, standard input, the hub, built corpora, lists."""
+"""From what a user names or gives to a corpus (files, folders, standard input, the hub, built corpora, lists), and what
+a run records of it."""
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import itertools
 import os
@@ -18,12 +20,27 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from pretrace.corpora.columns import USUAL, Columns, kind_of, messages_of, shown
-from pretrace.corpora.documents import SOURCE, standard_input, unreadable_explained
+from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import folder_rows, matches
 from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
-from pretrace.corpora.packing import ending_of, unpack_stream, without_packing
-from pretrace.corpora.reading import SourceRow, TextReading, Unreadable, refuse_repeated_ids
+from pretrace.corpora.packing import (
+    ending_of,
+    standard_input,
+    unpack_stream,
+    unreadable_explained,
+    without_packing,
+)
+from pretrace.corpora.reading import (
+    USUAL,
+    Columns,
+    SourceRow,
+    TextReading,
+    Unreadable,
+    kind_of,
+    messages_of,
+    refuse_repeated_ids,
+    shown,
+)
 from pretrace.errors import MissingPackageError, TextsError, suggest
 from pretrace.registry import Registry, corpora
 from pretrace.results.wording import say
@@ -60,6 +77,13 @@ class Source:
     def stream(self, *, skip_unreadable: bool = False) -> TextStream:
         """The same texts, to be read one at a time."""
         return open_stream(self.texts, self.columns, skip_unreadable=skip_unreadable)
+
+    def with_text_column(self, note: Callable[[str], object]) -> Source:
+        """The texts with the column that they are taken from (`choose_text`), noted where nobody named it."""
+        columns, said = choose_text(self.texts, self.columns)
+        if said:
+            note(said)
+        return replace(self, columns=columns)
 
 
 def corpus_of(texts: Corpus | Texts, name: str = GIVEN) -> Corpus:
@@ -331,6 +355,41 @@ def open_stream(source: Texts, columns: Columns = USUAL, *, skip_unreadable: boo
     if _names_corpus(source):
         return TextStream.of(_built(source, columns))
     return TextStream(*resolve_source(source, columns), columns, skip_unreadable)
+
+
+def content_of(text: Text) -> bytes:
+    """Id, text, label and group, each after its length in 8 bytes."""
+    parts = [
+        part.encode("utf-8", "surrogatepass") for part in (text.id, text.text, str(text.member), text.group)
+    ]
+    return b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+
+
+def texts_hash(texts: Iterable[Text]) -> str:
+    """The SHA-256 of what texts contain (`content_of`), in their order."""
+    digest = hashlib.sha256()
+    for text in texts:
+        digest.update(content_of(text))
+    return digest.hexdigest()
+
+
+def record_corpus(corpus: Corpus) -> dict[str, Any]:
+    """Name, source, size and hash of the texts (ids, texts and labels, in order), and a benchmark's card."""
+    documents = len({text.document for text in corpus.texts})
+    return record_texts(corpus, len(corpus), documents, texts_hash(corpus.texts))
+
+
+def record_texts(source: Corpus | TextStream, texts: int, documents: int, sha256: str) -> dict[str, Any]:
+    """The same of texts that may not be in memory."""
+    return {
+        "name": source.name,
+        "source": source.source,
+        "texts": texts,
+        "documents": documents,
+        "sha256": sha256,
+        "notes": list(source.notes),
+        **({"card": source.card} if source.card else {}),
+    }
 
 
 # Data sets of the Hugging Face hub, through the package `datasets`. Run here: a data set folder (`hub:./folder`), wrong

@@ -1,7 +1,7 @@
 """Bytes of files and addresses as they were before they were packed, and whether all of them are there.
 
 A packed file is recognised by its first bytes, and a Git LFS pointer is refused. A stream that ends too early raises
-EOFError, one that is damaged OSError.
+EOFError, one that is damaged OSError; `unreadable_explained` makes a TextsError of either.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ import codecs
 import io
 import lzma
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 import zstandard
 
@@ -76,6 +77,28 @@ def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
     with opened as stream:
         raw = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
         yield unpack_stream(raw, source)
+
+
+@contextmanager
+def unreadable_explained(source: str) -> Iterator[None]:
+    """While it lasts, an error of the operating system or of a packed file is a TextsError that names the source."""
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        if "://" in source:
+            raise TextsError(
+                f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
+            ) from None
+        if isinstance(error, OSError) and error.errno is not None:
+            raise TextsError(f"{source} cannot be read: {error.strerror or error}; check the path.") from None
+        raise TextsError(f"{source} is damaged or not whole: {error}; fetch it again.") from None
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input; TextsError where it is closed."""
+    if sys.stdin is None:
+        raise TextsError("standard input is closed: name a file, or lead the texts here with |.")
+    return sys.stdin.buffer
 
 
 def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:

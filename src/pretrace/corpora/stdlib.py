@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from pretrace.corpora.columns import mended
+from pretrace.corpora.reading import mended
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Corpus, Text

@@ -9,8 +9,8 @@ from itertools import accumulate
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pretrace.corpora.columns import mended
 from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
+from pretrace.corpora.reading import mended
 from pretrace.errors import TextsError
 
 DEEPEST = 2_000

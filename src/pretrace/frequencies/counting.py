@@ -20,14 +20,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from pretrace.backends.tokens import readable
 from pretrace.errors import TableError
 from pretrace.frequencies.seams import Seams, find_seams
 from pretrace.frequencies.table import Frequencies, load_arrays, save_arrays
 from pretrace.registry import require
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import OWN
+from pretrace.results.atomic import OWN, check_writable
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.settings import option
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.errors import TableError
-from pretrace.results.atomic import write_atomically
-from pretrace.results.output_checks import OutputFile
+from pretrace.results.atomic import OutputFile, write_atomically
 from pretrace.results.wording import say
 from pretrace.types import Doubles
 

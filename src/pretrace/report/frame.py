@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.errors import shown
 from pretrace.report import heat
 from pretrace.results import wording

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from markupsafe import Markup
 
-from pretrace.backends.serving.address import called, served_as
+from pretrace.backends.naming import called, served_as
 from pretrace.registry import test_pages
 from pretrace.report.figures import TestFigure, against_chance, power_curve, strength, to_svg
 from pretrace.report.frame import (
@@ -35,12 +35,11 @@ from pretrace.report.frame import (
     without_tables,
 )
 from pretrace.results import wording
-from pretrace.results.verdicts import EXIT_CODES
 from pretrace.results.wording import named, plural, say, sentences_of
 from pretrace.types import Bools, Check, Doubles, Power, Situation, Verdict
 from pretrace.verdicts.advise import Names, advise, chance, enough, expected_for, needed, picture
 from pretrace.verdicts.audit.data import AuditFigures, figures_of
-from pretrace.verdicts.outcome import SECOND
+from pretrace.verdicts.outcome import EXIT_CODES, SECOND
 
 UNSTATED = "not stated"
 _GAVE = "The test gave p ="

@@ -1,29 +1,44 @@
-"""Result folders: tables and one JSON part, hashed, and read back only as they were written.
+"""Results on disk: folders of tables and one JSON part, hashed, and read back only as they were written.
 
 The JSON part comes last into the folder and holds the SHA-256 of the files beside it, so that a damaged file,
 or one of another result, is noticed when the folder is read. Its own last entry is the hash of itself without this
 entry; what is made from its tables (a report, which can be made anew to the same bytes by the same version) is
 listed without a hash, and shows that number. Someone who means to deceive can write the hashes anew: to hold a
 result fast, keep that last number elsewhere.
+
+Dataclasses become JSON and are read by their type hints: a field that a class gains is written and read without a
+change here, and a file from before it was there gives its default. JSON has no infinities: they are written as "inf"
+and "-inf", and become numbers again where the hint says float. Tuples become lists, and stay lists where the hint says
+no more than `Any`. Readers raise ValueError, TypeError, KeyError or OverflowError on what was not written here.
+
+Tables are csv for people, parquet, which gives back every bit, and lines of JSON. Names stand in csv as they are, so
+that they can be joined with the texts: one that begins with "=" is a formula to a spreadsheet, so open tables of
+untrusted names there as text only. A lone surrogate is written as its escape in csv and JSON, and as bytes (WTF-8) in
+parquet.
 """
 
 from __future__ import annotations
 
 import csv
+import dataclasses
+import functools
 import hashlib
 import io
 import json
+import math
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
+from pretrace import __version__
 from pretrace.errors import OutputError, regular
-from pretrace.results.atomic import new_folder
-from pretrace.results.output_checks import FILES_KEY, FolderKind
-from pretrace.results.serialization import expect, from_json, to_json
+from pretrace.results.atomic import FILES_KEY, FolderKind, new_folder
+from pretrace.types import Bools
 
 T = TypeVar("T")
 Write = Callable[[Path], object]
@@ -153,13 +168,6 @@ def _seal(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(to_json(content)).hexdigest()
 
 
-# Tables on disk: csv for people, parquet, which gives back every bit, and lines of JSON.
-#
-# Names stand in csv as they are, so that they can be joined with the texts: one that begins with "=" is a formula
-# to a spreadsheet, so open tables of untrusted names there as text only. A lone surrogate is written as its escape
-# in csv and JSON, and as bytes (WTF-8) in parquet.
-
-
 Column = Sequence[str] | npt.NDArray[Any]
 _SPECIAL = frozenset('",\r\n')
 
@@ -241,6 +249,13 @@ def arrow_table(columns: Mapping[str, Column]) -> Any:
     return pa.table({name: column(values) for name, values in columns.items()})
 
 
+def truth(values: Sequence[bool | None]) -> Bools:
+    """A column of yes and no, masked where there is neither."""
+    told = np.array([one is not None for one in values], dtype=np.bool_)
+    found = np.array([bool(one) for one in values], dtype=np.bool_)
+    return found if told.all() else np.ma.masked_array(found, mask=~told)
+
+
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     """Write one JSON object a line."""
     with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
@@ -251,3 +266,131 @@ def read_lines(content: bytes) -> list[dict[str, Any]]:
     """The objects that `write_lines` wrote; ValueError or TypeError where it did not."""
     # Split at line feeds alone: a text may hold other characters that end a line.
     return [from_json(line) for line in content.split(b"\n") if line]
+
+
+_LARGEST = 2**63  # what a field of type int must stay below, either side of 0
+_UNREADABLE = 2**1023  # the same for any other integer: `from_json` refuses those that have no float
+
+
+def to_json(value: Any) -> bytes:
+    """UTF-8 JSON, indented, keys in the order given; ValueError for NaN and infinities."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1)
+    # Only lone surrogates cannot be encoded, and what this puts in their place is JSON's own escape.
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+def from_json(content: bytes) -> dict[str, Any]:
+    """The JSON object in `content`; ValueError or TypeError for what `to_json` cannot have written, such as NaN."""
+    try:
+        found = json.loads(content, parse_float=_finite, parse_int=_whole, parse_constant=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    return expect(found, dict)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is no finite number")
+    return number
+
+
+def _whole(text: str) -> int:
+    _finite(text)  # an integer that has no float would fail later, wherever it is counted with
+    return int(text)
+
+
+def expect(value: Any, kind: type[T]) -> T:
+    """The value, if it is of the kind; TypeError otherwise."""
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise TypeError(f"{kind.__name__} expected, found {type(value).__name__}")
+    return value
+
+
+def to_plain(value: object, where: str) -> Any:
+    """The value as dicts, lists, strings, numbers, booleans and None; `where` is its name in messages. Takes
+    dataclasses, mappings, lists, tuples and numpy values; ValueError for NaN, TypeError for anything else."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    elif isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    value = str(value) if isinstance(value, float) and math.isinf(value) else value
+    if isinstance(value, Mapping):
+        wrong = [key for key in value if not isinstance(key, str)]
+        if wrong:
+            raise TypeError(f"{where}: the key {wrong[0]!r} is not a string")
+        return {key: to_plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if isinstance(value, float) and math.isnan(value):
+        raise ValueError(f"{where} is NaN, which JSON cannot hold")
+    if isinstance(value, int) and abs(value) >= _UNREADABLE:
+        raise ValueError(f"{where} is too large an integer")
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{where} is of type {type(value).__name__}, which JSON cannot hold")
+
+
+def from_plain(kind: type[T], plain: object, where: str) -> T:
+    """The dataclass that `to_plain` was given; TypeError, ValueError or KeyError where it was not one."""
+    return cast(T, _read(kind, plain, where))
+
+
+def _read(hint: Any, plain: object, where: str) -> Any:
+    origin, inner = get_origin(hint), get_args(hint)
+    if dataclasses.is_dataclass(hint):
+        fields = expect(plain, dict)
+        hints = _hints(cast(type, hint))  # what is missing has a default, or the class complains
+        return cast(type, hint)(
+            **{n: _read(hints[n], fields[n], f"{where}.{n}") for n in hints if n in fields}
+        )
+    if origin in (Union, UnionType):
+        (other,) = [option for option in inner if option is not NoneType]
+        return None if plain is None else _read(other, plain, where)
+    if origin is Literal:
+        if plain not in inner:
+            raise ValueError(f"{where} is {plain!r}")
+        return plain
+    if origin is tuple:
+        items = expect(plain, list)
+        every = [inner[0]] * len(items) if inner[1:] == (Ellipsis,) else list(inner)
+        if len(every) != len(items):
+            raise ValueError(f"{where} has {len(items)} entries where {len(every)} are due")
+        return tuple(_read(*one, f"{where}[{i}]") for i, one in enumerate(zip(every, items, strict=True)))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {key: _read(inner[1], item, f"{where}.{key}") for key, item in expect(plain, dict).items()}
+    return plain if hint is Any else _scalar(hint, plain, where)
+
+
+@functools.cache
+def _hints(kind: type) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {field.name: hints[field.name] for field in dataclasses.fields(kind) if field.init}
+
+
+def _scalar(kind: type, plain: object, where: str) -> Any:
+    if kind is float:
+        is_number = isinstance(plain, int | float) and not isinstance(plain, bool)
+        if not is_number and plain not in ("inf", "-inf"):
+            raise TypeError(f"{where} is no number")
+        return float(cast(float, plain))
+    found: Any = expect(plain, kind)
+    if kind is int and not -_LARGEST < found < _LARGEST:
+        raise ValueError(f"{where} is too large")
+    return found
+
+
+_PACKAGES = ("torch", "transformers", "tokenizers", "numpy", "scikit-learn")
+
+
+def record_software() -> dict[str, str]:
+    """Versions of pretrace, Python and the libraries that compute the numbers."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"pretrace": __version__, "python": platform.python_version(), "system": platform.platform()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -22,20 +22,24 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.results.atomic import RUN as RUN
 from pretrace.results.folder import (
     Column,
     OpenFolder,
     Pages,
     Write,
+    expect,
+    from_json,
+    from_plain,
     read_folder,
     read_parquet,
     texts_of,
+    to_json,
+    to_plain,
     write_csv,
     write_folder,
     write_parquet,
 )
-from pretrace.results.output_checks import RUN as RUN
-from pretrace.results.serialization import expect, from_json, from_plain, to_json, to_plain
 from pretrace.types import (
     Bools,
     Control,

@@ -277,16 +277,3 @@ def case(text: str, share: float, rng: np.random.Generator) -> str:
     for k in _drawn(rng, len(places), share).tolist():
         characters[places[k]] = swapped[places[k]]
     return "".join(characters)
-
-
-def readable(text: str) -> str:
-    """The text with lone surrogates, which no tokenizer takes, replaced by U+FFFD.
-
-    >>> readable("a\\ud800b")
-    'a���b'
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    return text

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from pretrace.cache import text_key
 from pretrace.corpora import Texts, corpus_of
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import PretraceError, TextsError, shown
-from pretrace.results.folder import Column, arrow_table
+from pretrace.results.folder import Column, arrow_table, record_software
 from pretrace.results.run import control_columns, label_column, masked
 from pretrace.results.wording import say
 from pretrace.rewrites import Lower
@@ -23,7 +24,7 @@ from pretrace.scoring.evidence import Options as Options
 from pretrace.scoring.holdout import check_disjoint
 from pretrace.scoring.parts import SHOWN, Manifest, Ranked, ScoredRows, Shard, run_of
 from pretrace.scoring.plan import FittedScores, Models, ScorePlan
-from pretrace.scoring.provenance import record_corpus, record_counts, record_software, record_tuning
+from pretrace.tuning.artifacts import record_tuning
 from pretrace.types import (
     Backend,
     Corpus,
@@ -366,7 +367,7 @@ def recorded(
         "seed": options.seed,
         "models": {name: dict(backend.facts) for name, backend in named.items()},
         "texts": dict(texts),
-        "counts": record_counts(models.counts),
+        "counts": models.recorded_counts,
         "cut": {},
         "software": record_software(),
     }

@@ -21,20 +21,37 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import WIDENING
+from pretrace.baselines import WIDENING, bag_of_words
 from pretrace.corpora import Texts, TextStream, corpus_of
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.detect import check_label_counts, check_labels
 from pretrace.scoring.findings import BLIND, LENGTH, sentences
-from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.parts import ScoredRows
-from pretrace.statistics.controls import PLACEBO, SHUFFLED, ReadColumn, divide_texts, shuffled_row, survives
-from pretrace.statistics.documents import MEMBERS, NONMEMBERS, Grouping, Numbers, grouped_split
-from pretrace.statistics.resampling import Bootstrap, adjusted, compare, group_bootstrap, usual_baseline
-from pretrace.statistics.roc import best_threshold, roc_curve
+from pretrace.statistics.documents import (
+    MEMBERS,
+    NONMEMBERS,
+    Grouping,
+    Numbers,
+    drawn_documents,
+    grouped_split,
+)
+from pretrace.statistics.roc import (
+    PLACEBO,
+    SHUFFLED,
+    Bootstrap,
+    ReadColumn,
+    adjusted,
+    best_threshold,
+    compare,
+    divide_texts,
+    group_bootstrap,
+    roc_curve,
+    shuffled_row,
+    survives,
+    usual_baseline,
+)
 from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Estimate, Evaluation, Measured, Run
 
 _Key = tuple[str, str]
@@ -189,7 +206,7 @@ def measure(
 
     `stream` has the texts of the rows. `validation` is the share of texts thresholds are chosen on, 0 for all.
     Intervals are 95%, from resampling documents; draws without a text to measure accuracy on, which only few documents
-    can make, are left out. `comparisons` are by the same resamples (`statistics.resampling`). In memory are labels and
+    can make, are left out. `comparisons` are by the same resamples (`statistics.roc`). In memory are labels and
     numbers of documents of all rows, the ranks of the columns that are measured, and the texts that the blind
     classifier judges. TextsError when labels are missing or of one class.
     """

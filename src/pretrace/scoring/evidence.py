@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.tokens import LEAST, alike, behind
-from pretrace.cache import text_key
-from pretrace.cache.store import STATE, TRACE, CacheEntry, Entries
+from pretrace.cache import STATE, TRACE, CacheEntry, Entries, text_key
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.rewrites import After, rewrites

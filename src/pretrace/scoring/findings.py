@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pretrace.results.wording import plural, say
-from pretrace.statistics.controls import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
 from pretrace.statistics.documents import FEW_DOCUMENTS
+from pretrace.statistics.roc import ENOUGH_SHUFFLES, PLACEBO, SHUFFLED, survives
 from pretrace.types import Estimate, Evaluation, Measured
 
 BLIND = "bag of words"

@@ -10,8 +10,8 @@ from pretrace.cache import text_key
 from pretrace.errors import LeakError, TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
-from pretrace.statistics.documents import Groups, Labels, grouped_split, link_documents
-from pretrace.types import Bools, Corpus, Text
+from pretrace.statistics.documents import grouped_split, link_documents
+from pretrace.types import Corpus, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +50,6 @@ def set_aside(corpus: Corpus, *, tuning: float = 0.0, reference: float = 0.0, se
             left -= share
         parts.append(replace(corpus, name=f"{corpus.name} ({name})", texts=tuple(drawn)) if share else None)
     return CorpusParts(parts[0], parts[1], replace(corpus, texts=tuple(rest)))
-
-
-def drawn_documents(documents: Groups, members: Labels, *, most: int, seed: int) -> Bools:
-    """Which texts a random draw of whole documents takes, about `most` of them, evenly over the labels; all where they
-    are no more."""
-    if len(documents) <= most:
-        return np.ones(len(documents), dtype=bool)
-    return grouped_split(documents, most / len(documents), seed, members)
 
 
 def check_disjoint(corpus: Corpus, seen: frozenset[bytes], purpose: str, cure: str) -> None:

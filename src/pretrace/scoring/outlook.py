@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from pretrace.backends.serving.address import served_kind
+from pretrace.backends.naming import served_kind
 from pretrace.cache import text_key
 from pretrace.rewrites import After, Neighbors
 from pretrace.scoring.evidence import CHUNK, Progress, encoded_for, open_store, remaining_batches

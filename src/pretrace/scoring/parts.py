@@ -22,10 +22,20 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.corpora import TextStream
+from pretrace.corpora.opening import content_of
 from pretrace.corpora.reading import Unreadable, refuse_repeated_ids
 from pretrace.errors import ExpressionError, OutputError, TextsError
 from pretrace.results.atomic import atomic_bytes
-from pretrace.results.folder import Column, arrow_table, texts_of, write_csv
+from pretrace.results.folder import (
+    Column,
+    arrow_table,
+    from_json,
+    from_plain,
+    texts_of,
+    to_json,
+    to_plain,
+    write_csv,
+)
 from pretrace.results.run import (
     CUT_COLUMNS,
     MISSING_COLUMNS,
@@ -35,12 +45,10 @@ from pretrace.results.run import (
     run_rows,
     score_columns,
 )
-from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import CHUNK
-from pretrace.scoring.provenance import content_of
-from pretrace.statistics.controls import ReadColumn, check_controls
 from pretrace.statistics.documents import Numbers
+from pretrace.statistics.roc import ReadColumn, check_controls
 from pretrace.types import EXTREMES, Bools, Doubles, Heat, Missing, Run, Skipped, Text, Whole
 
 SHARD = 10 * CHUNK

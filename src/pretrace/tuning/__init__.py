@@ -24,8 +24,7 @@ from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import peft, torch
 from pretrace.cache import cache_folder, text_key
 from pretrace.errors import ModelError, TextsError
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import ADAPTER
+from pretrace.results.atomic import ADAPTER, check_writable
 from pretrace.results.wording import say
 from pretrace.tuning.artifacts import Artifact, write_adapter
 from pretrace.tuning.plan import (

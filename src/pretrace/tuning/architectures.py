@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pretrace.backends.libraries import torch, transformers
+from pretrace.backends.tokens import readable
 from pretrace.errors import TextsError
 from pretrace.registry import require, require_least
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.settings import TRAINING, Option, check_ranges
 
 END = "<|endoftext|>"

@@ -16,9 +16,7 @@ from pretrace.backends.libraries import peft, transformers
 from pretrace.backends.loading import quiet
 from pretrace.cache import text_key
 from pretrace.errors import ExpressionError, ModelError
-from pretrace.results.atomic import new_folder
-from pretrace.results.folder import file_hashes, read_lines, write_lines
-from pretrace.results.output_checks import (
+from pretrace.results.atomic import (
     ADAPTER,
     ADAPTER_CARD,
     ADAPTER_KEY,
@@ -26,7 +24,9 @@ from pretrace.results.output_checks import (
     CARD_KEY,
     FILES_KEY,
     PLANTED,
+    new_folder,
 )
+from pretrace.results.folder import file_hashes, read_lines, write_lines
 from pretrace.results.wording import say
 from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Text
@@ -145,3 +145,8 @@ def _counts(corpus: Corpus) -> dict[str, Any]:
             "hash": texts_hash(texts),
         }
     return counts
+
+
+def record_tuning(card: Mapping[str, Any]) -> dict[str, Any]:
+    """How an adapter was made, without the hash of every text it was tuned on."""
+    return {name: value for name, value in card.items() if name not in ("hashes", "left_out", "files")}

@@ -20,11 +20,12 @@ from pretrace.backends.adapters import inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import inference, nn, torch, transformers
 from pretrace.backends.loading import device_of, load, locate
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, padded
+from pretrace.statistics.documents import check_kinds
 from pretrace.tuning import new_adapter
 from pretrace.tuning.architectures import train_vocabulary
-from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier, check_kinds
+from pretrace.tuning.plan import SUREST, Lora, NewClassifier, TrainingPlan, TunedClassifier
 from pretrace.tuning.training import Training, so_many_threads
 from pretrace.types import Bools, Doubles
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-import numpy as np
-import numpy.typing as npt
-
-from pretrace.errors import TextsError, require, require_least
+from pretrace.errors import require, require_least
 from pretrace.registry import Registry
-from pretrace.results.wording import say
 from pretrace.settings import shared
 from pretrace.tuning.architectures import SMALLEST
 
@@ -161,14 +157,6 @@ class TunedClassifier:
         usual = LORA_RATE if self.method == "lora" else FULL_RATE
         rate = usual if self.learning_rate is None else self.learning_rate
         return shared(TrainingPlan, self, seed=seed, learning_rate=rate, **_CLASSIFYING)
-
-
-def check_kinds(texts: Sequence[str], labels: npt.NDArray[np.bool_]) -> None:
-    """Raise TextsError unless each text has a label and both labels occur."""
-    if len(texts) != len(labels):
-        raise TextsError(say("tuning.no_labels", texts=len(texts), labels=len(labels)))
-    if labels.all() or not labels.any():
-        raise TextsError(say("tuning.one_kind", texts=len(texts)))
 
 
 SMALL = NewClassifier()

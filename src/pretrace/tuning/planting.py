@@ -18,12 +18,11 @@ import numpy as np
 from pretrace.backends.adapters import Layers, inserted
 from pretrace.backends.libraries import transformers
 from pretrace.backends.loading import load, unquantise
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import require, require_least
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import PLANTED
+from pretrace.results.atomic import PLANTED, check_writable
 from pretrace.results.wording import say
 from pretrace.settings import TRAINING, Option, check_ranges, option, seed_option, shared
 from pretrace.statistics.documents import link_documents

@@ -7,7 +7,6 @@ together and never see each other; padding is on the right and counts for nothin
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import math
 import time
@@ -21,8 +20,8 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends._logits import Head
-from pretrace.backends.huggingface import is_head_alone
+from pretrace.backends import loading
+from pretrace.backends.huggingface import Head, is_head_alone
 from pretrace.backends.libraries import nn, torch
 from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
@@ -354,16 +353,7 @@ def _recomputing(model: nn.Module, what: str) -> Callable[..., None]:
 def settled(wanted: AnyPrecision, device: torch.device) -> Precision:
     """The format a training on this device computes in, `wanted` or the faster one: it forgives rounding that a score
     would not. The format is in the adapter's card and in the name it is kept under."""
-    return fastest_format(device.type) if wanted == "auto" else wanted
-
-
-@functools.cache
-def fastest_format(device: str = "cpu") -> Precision:
-    """Bfloat16 for a GPU that computes in it and a processor with matrix units (AMX): elsewhere it is slower."""
-    if device == "cuda":
-        return "bfloat16" if torch.cuda.is_bf16_supported() else "float32"
-    has_matrix_units = getattr(torch.cpu, "_is_amx_tile_supported", lambda: False)
-    return "bfloat16" if device == "cpu" and has_matrix_units() else "float32"
+    return loading.fastest_format(device.type) if wanted == "auto" else wanted
 
 
 @contextmanager

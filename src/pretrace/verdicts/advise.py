@@ -28,16 +28,16 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.backends import count_parameters
-from pretrace.backends.serving.address import served_kind, text_kind
+from pretrace.backends.naming import served_kind, text_kind
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.columns import FURTHER
 from pretrace.corpora.opening import operand, repeated_column
+from pretrace.corpora.reading import FURTHER
 from pretrace.errors import TextsError
 from pretrace.registry import find_test
 from pretrace.results.wording import fill, plural, say, sentences_of
 from pretrace.settings import join_keys
 from pretrace.statistics.documents import FEW_DOCUMENTS
-from pretrace.statistics.power import auc_documents, auc_power
+from pretrace.statistics.permutation import auc_documents, auc_power
 from pretrace.types import Corpus, Estimate, Situation
 from pretrace.verdicts import register
 

@@ -26,17 +26,22 @@ import numpy as np
 from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.instructed import Completer
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.cache import cache_folder, text_key
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import MissingPackageError, ModelError, TextsError
+from pretrace.results.folder import record_software
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, check_placebos, weights_of
-from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import LARGEST
-from pretrace.statistics.intervals import mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, randomisation_test, realised_effects
-from pretrace.statistics.power import PlantedValues
+from pretrace.statistics.documents import mean_interval, standardised
+from pretrace.statistics.permutation import (
+    PermutationTest,
+    PlantedValues,
+    randomisation_test,
+    realised_effects,
+)
 from pretrace.tuning.plan import OnStep
 from pretrace.tuning.planting import PlantSettings, in_words, plant, split_members
 from pretrace.types import (

@@ -24,6 +24,12 @@ SECOND = "second"
 """The name of the check that the same test, made with a model that cannot have seen the texts, finds less."""
 TRIED = "power"
 """The name of the check that the training that was tried would have been found: the rule asks for that itself."""
+EXIT_CODES: Mapping[Outcome, int] = {
+    "nothing": 0, "absent": 0, "none": 0,
+    "consistent": 3, "found": 3, "flagged": 3, "set": 3,
+    "inconclusive": 4, "refused": 4, "missed": 4,
+}  # fmt: skip
+"""What the command that made a verdict leaves with, so that a script can act on it."""
 BINS = 60
 POWER = "Measure what the {} would have seen: a copy of the model is trained on some of the texts. [--power]"
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.results.wording import p_value
 from pretrace.scoring.detect import Options, detect
 from pretrace.scoring.evidence import Progress

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.registry import find_test
-from pretrace.results.verdicts import figure
+from pretrace.statistics.conformal import set_shift
 from pretrace.statistics.documents import Grouping
 from pretrace.statistics.roc import auc
-from pretrace.statistics.shift import set_shift
 from pretrace.types import Check, Estimate, Run, Verdict
 from pretrace.verdicts.flag import concluding
-from pretrace.verdicts.flag.concluding import SetTest, Sides
+from pretrace.verdicts.flag.concluding import Sides
+from pretrace.verdicts.flag.flag import set_test
 from pretrace.verdicts.flag.planning import KNOWN, TEXTS, FlagSettings
 from pretrace.verdicts.frame import VALUES, compare_seconds
 from pretrace.verdicts.outcome import SECOND, ObservedFinding, conclude, second_check
@@ -116,7 +116,7 @@ def _flag(found: Verdict) -> Iterator[Number]:
     shift = set_shift(*sides.by_document(scores), level=settings.level, seed=sides.seed)
     drift = next(check for check in found.checks if check.name == concluding.DRIFT).figures
     stands = concluding.outliers_at(shift, sides, drift["not excluded"], drift["spread"])
-    recorded = figure(found, "set_test", SetTest)
+    recorded = set_test(found)
     if recorded is not None and recorded.p is not None:
         yield Number("p of the set", recorded.p, shift.p)
     refused = found.outcome == "refused"

@@ -7,10 +7,10 @@ import pytest
 from made import written
 
 from pretrace.backends import open_model
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.serving import client
 from pretrace.backends.serving.continuing import open_continuing
-from pretrace.backends.settings import ModelSettings
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Progress
 from pretrace.types import Sampling

@@ -13,7 +13,7 @@ from made import read_lines as rows_of
 from made import written
 from tiny_marian import SAYINGS, make_marian, reworded
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import TextsError
 from pretrace.plugins.build import ccnews

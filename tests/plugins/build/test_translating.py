@@ -5,7 +5,7 @@ import importlib.util
 import pytest
 from tiny_marian import SAYINGS, make_marian
 
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.plugins.build.translating import CUT, EMPTY, _Translator, open_translator
 

@@ -12,8 +12,7 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.plugins import marks
 from pretrace.plugins.marks import MarkSettings, VariantCandidates, read_seal
 from pretrace.plugins.marks.checking import CheckSettings, check_marks, check_published
-from pretrace.results.atomic import atomic_bytes
-from pretrace.results.output_checks import NEW
+from pretrace.results.atomic import NEW, atomic_bytes
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Text

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.errors import ModelError, PretraceError
-from pretrace.jobs.settings import EngineSettings
+from pretrace.jobs import EngineSettings
 from pretrace.plugins.ray import cluster as pool
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.scoring import SMALL, shard_size

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from pretrace.backends.serving.address import KEY_HOSTS, api_key, wants_key
+from pretrace.backends.naming import KEY_HOSTS, api_key, wants_key
 from pretrace.backends.serving.client import Client
 from pretrace.errors import ModelError
 from pretrace.plugins.serve import RequestError, Workspace, save

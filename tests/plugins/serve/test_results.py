@@ -8,8 +8,7 @@ import pytest
 from made import run_of
 
 from pretrace.plugins.serve import reading_texts, results
-from pretrace.results.verdicts import save_verdict
-from pretrace.runs import save_run
+from pretrace.runs import _write_verdict, save_run
 from pretrace.types import Heat, Table, Verdict
 
 NASTY = "<script>alert(1)</script>"
@@ -35,7 +34,7 @@ def filled(visitor):
     room = visitor.workspace.folder / "results"
     save_run(make_run("first"), room / "one run")
     save_run(make_run(NASTY, 1.5), room / "two")
-    save_verdict(make_verdict(), room / "three")
+    _write_verdict(make_verdict(), room / "three")
     (room / "not a result").mkdir()
     return visitor
 

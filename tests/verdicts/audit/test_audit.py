@@ -22,8 +22,7 @@ from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit import checks
 from pretrace.verdicts.audit.audit import audit
 from pretrace.verdicts.audit.checks import ALIKE, COMPARABLE
-from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of, figures_of, pairs_of
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import CONTROL, SUSPECT, AuditSettings, documents_of, figures_of, pairs_of
 from pretrace.verdicts.audit.snippets import SnippetSettings
 from pretrace.verdicts.recompute import recompute
 

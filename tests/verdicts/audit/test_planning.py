@@ -12,8 +12,8 @@ from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.audit.audit import Audit, audit
 from pretrace.verdicts.audit.checks import graded, taking_part
-from pretrace.verdicts.audit.data import DesignError
-from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
+from pretrace.verdicts.audit.data import AuditSettings, DesignError
+from pretrace.verdicts.audit.snippets import SnippetSettings
 
 HOW = AuditSettings(snippets=SnippetSettings(tokens=80, most=4), cache=False)
 

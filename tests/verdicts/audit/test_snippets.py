@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tiny import MORE_WORDS, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.settings import ModelSettings
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens
 from pretrace.scoring.plan import Models
 from pretrace.types import Corpus, Text

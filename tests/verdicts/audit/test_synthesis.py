@@ -4,8 +4,7 @@ import pytest
 from tiny import SENTENCES, make_tokenizer, opened
 from tokenizers import decoders
 
-from pretrace.cache import cache_folder
-from pretrace.cache.store import Draw
+from pretrace.cache import Draw, cache_folder
 from pretrace.testing import Memory
 from pretrace.types import Sampling
 from pretrace.verdicts.audit import snippets

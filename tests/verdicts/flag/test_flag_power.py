@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pretrace.statistics.shift import compare_below, serial_p, spread_p
+from pretrace.statistics.conformal import compare_below, serial_p, spread_p
 from pretrace.tuning.planting import PlantSettings
 from pretrace.verdicts.flag import concluding
 from pretrace.verdicts.flag.concluding import Sides, simulated

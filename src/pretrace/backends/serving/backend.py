@@ -29,9 +29,8 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.loading import tokenizer_of
-from pretrace.backends.serving.address import ServerAddress, parse_address
+from pretrace.backends.naming import OPENED, ModelSettings, ServerAddress, parse_address
 from pretrace.backends.serving.client import Client, NotTakenError, answered
-from pretrace.backends.settings import OPENED, ModelSettings
 from pretrace.backends.tokens import Tokens, pack
 from pretrace.cache import cache_folder
 from pretrace.errors import ModelError, OutputError, shown

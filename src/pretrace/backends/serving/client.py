@@ -16,7 +16,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from pretrace.backends.libraries import asyncio
-from pretrace.backends.serving.address import api_key, wants_key
+from pretrace.backends.naming import api_key, wants_key
 from pretrace.errors import MissingPackageError, ModelError, shown
 from pretrace.results.wording import say
 

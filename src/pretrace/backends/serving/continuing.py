@@ -13,13 +13,11 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from pretrace.backends.serving.address import ServerAddress, parse_address
+from pretrace.backends.naming import ModelSettings, ServerAddress, parse_address
 from pretrace.backends.serving.backend import choose_name, connect
 from pretrace.backends.serving.client import Client, NotTakenError, answered
-from pretrace.backends.settings import ModelSettings
-from pretrace.cache import text_key
-from pretrace.cache.store import WRITTEN, Draw, Entries
-from pretrace.corpora.columns import mended
+from pretrace.cache import WRITTEN, Draw, Entries, text_key
+from pretrace.corpora.reading import mended
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Progress, Quantity, Sampling, Written

@@ -18,12 +18,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.corpora.columns import Columns, cell_of, distinct, listed, shown
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import TABLES
 from pretrace.corpora.opening import refuse_missing, resolve_source
 from pretrace.corpora.packing import ending_of, stem_of
-from pretrace.corpora.reading import SourceRow, TextReading, refuse_repeated_ids
+from pretrace.corpora.reading import (
+    Columns,
+    SourceRow,
+    TextReading,
+    cell_of,
+    distinct,
+    listed,
+    refuse_repeated_ids,
+    shown,
+)
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.registry import corpora, require
 from pretrace.results.wording import plural, say

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.corpora.benchmarks import find_tables, join_parts, read_published, schema_of
-from pretrace.corpora.columns import listed, shown
 from pretrace.corpora.packing import stem_of
+from pretrace.corpora.reading import listed, shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require
 from pretrace.types import Corpus

@@ -24,10 +24,11 @@ from typing import Annotated, Any
 import numpy as np
 
 from pretrace.backends.instructed import open_instructed
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.proposals import Proposals, open_proposer
-from pretrace.backends.settings import ModelSettings
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.dates import days
+from pretrace.corpora.opening import record_corpus
 from pretrace.corpora.reading import refuse_repeated_ids
 from pretrace.errors import TextsError
 from pretrace.plugins.build import writing
@@ -41,9 +42,9 @@ from pretrace.plugins.build.translating import (
     split_sentences,
 )
 from pretrace.registry import require
+from pretrace.results.folder import record_software
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress
-from pretrace.scoring.provenance import record_corpus, record_software
 from pretrace.settings import Option, check_ranges, is_kept, option, seed_option
 from pretrace.statistics.words import WORD
 from pretrace.types import Corpus, Sampling, Text

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pretrace.baselines import gap as measure
-from pretrace.baselines.classifiers import open_embedder
-from pretrace.cli.answer import Reply, plain_table, prose
+from pretrace.baselines import open_embedder
+from pretrace.cli.commands import Reply, plain_table, prose
 from pretrace.cli.progress import doing, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
@@ -25,14 +25,13 @@ from pretrace.plugins.build.ccnews import (
 from pretrace.plugins.build.patents import PatentPages, PatentSettings, build_patents
 from pretrace.plugins.build.set_similarity import Comparing, compare_sets
 from pretrace.plugins.build.writing import Built
-from pretrace.results.atomic import atomic_bytes, check_writable
-from pretrace.results.output_checks import OutputFile, json_with
-from pretrace.results.serialization import to_json
+from pretrace.results.atomic import OutputFile, atomic_bytes, check_writable, json_with
+from pretrace.results.folder import to_json
 from pretrace.results.wording import bracketed, first_of, say
-from pretrace.scoring.settings import ScoreSettings
+from pretrace.scoring.plan import ScoreSettings
 from pretrace.settings import COLUMNS, Option, option
 from pretrace.types import Corpus
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditSettings
 
 Unlabelled = Annotated[Columns, "text", "id", "group", "template", "split", "files", "encoding"]
 """How texts are read whose labels are not."""

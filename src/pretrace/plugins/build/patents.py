@@ -26,14 +26,11 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser
 
 from pretrace import __version__
-from pretrace.corpora.columns import Columns, mended, shown
 from pretrace.corpora.dates import Days, cutoff_day, days
-from pretrace.corpora.documents import unreadable_explained
 from pretrace.corpora.folders import walk
-from pretrace.corpora.near_copies import bands
 from pretrace.corpora.opening import every_row, open_stream
-from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, without_packing
-from pretrace.corpora.reading import refuse_repeated_ids
+from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, unreadable_explained, without_packing
+from pretrace.corpora.reading import Columns, mended, refuse_repeated_ids, shown
 from pretrace.corpora.webpages import decode_page, parse_page, visible_text
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build import writing
@@ -41,6 +38,7 @@ from pretrace.plugins.build.writing import Row, add_strings, blind_baseline
 from pretrace.registry import require
 from pretrace.results.wording import plural, say
 from pretrace.settings import COLUMNS, check_ranges, option, seed_option
+from pretrace.statistics.documents import text_bands
 
 # A patent's text and dates out of an HTML page, by rule. Pages as Google Patents lays them out are read section by
 # section (abstract, description, claims); of any other page the visible text is taken. Dates are those of the page
@@ -497,7 +495,7 @@ class _Builder:
         exact, known = set[bytes](), defaultdict[tuple[int, int], list[str]](list)
         for row in sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])):
             key = add_strings(hashlib.sha256(), ["".join(row["text"].split())]).digest()
-            own = [*enumerate(bands(row["text"]))]
+            own = [*enumerate(text_bands(row["text"]))]
             shared = Counter(name for band in own for name in known[band])
             if key in exact or max(shared.values(), default=0) >= _NEAR:
                 copy = "a copy" if key in exact else "nearly a copy"

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from pretrace.errors import TextsError
 from pretrace.settings import check_ranges, seed_option
-from pretrace.statistics.resampling import tail_share
+from pretrace.statistics.roc import tail_share
 from pretrace.statistics.words import WORD
 from pretrace.types import Doubles, Estimate, Text
 

@@ -16,13 +16,11 @@ from typing import Any
 
 from pretrace.backends import loading
 from pretrace.backends.libraries import inference, transformers
-from pretrace.backends.settings import ModelSettings
-from pretrace.backends.tokens import pack
-from pretrace.cache import cache_folder
-from pretrace.cache.store import Batch, written_once
+from pretrace.backends.naming import ModelSettings
+from pretrace.backends.tokens import pack, readable
+from pretrace.cache import Batch, cache_folder, written_once
 from pretrace.errors import MissingPackageError, ModelError
 from pretrace.results.wording import say
-from pretrace.rewrites import readable
 from pretrace.types import Written
 
 Lengths = Callable[[Sequence[str]], Sequence[int]]

@@ -13,14 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import WIDENING
+from pretrace.baselines import WIDENING, bag_of_words
 from pretrace.errors import OutputError
-from pretrace.results.atomic import atomic_bytes, atomic_text, check_writable
+from pretrace.results.atomic import (
+    OutputFile,
+    atomic_bytes,
+    atomic_text,
+    check_writable,
+    json_object,
+    json_with,
+)
 from pretrace.results.folder import file_hash
-from pretrace.results.output_checks import OutputFile, json_object, json_with
 from pretrace.results.wording import say
-from pretrace.statistics.resampling import group_bootstrap
+from pretrace.statistics.roc import group_bootstrap
 
 Row = dict[str, Any]
 

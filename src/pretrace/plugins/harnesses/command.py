@@ -5,22 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply
-from pretrace.cli.flagging import FlagInputs, check_use
-from pretrace.cli.opening import opened
-from pretrace.cli.options import RawOptions, output_option
+from pretrace.backends.naming import ModelSettings
+from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.printing import with_command, write_verdict
-from pretrace.cli.progress import watched
+from pretrace.cli.progress import doing, watched
+from pretrace.cli.scoring import FlagInputs, check_flagging
 from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import FLAGGING as FLAGGING_FOLDER
-from pretrace.results.verdicts import VERDICTS
-from pretrace.runs import save_verdict
-from pretrace.scoring.plan import with_texts
-from pretrace.scoring.settings import Companions, ModelsSettings, Target
+from pretrace.runs import FLAGGING as FLAGGING_FOLDER
+from pretrace.runs import VERDICTS, save_verdict
+from pretrace.scoring.plan import Companions, ModelsSettings, Target, open_models, with_texts
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
 from pretrace.verdicts.settings import input_option
@@ -62,7 +58,7 @@ def samples(
     """Accuracy on items that a model seems to have seen, beside that on the others, from what lm_eval --log_samples
     wrote. Exit codes as for flag: 3 when items or the set stand out, 0 when neither and --power showed
     that it would have been seen, 4 when there is no answer."""
-    check_use(flagging, inputs.companions)
+    check_flagging(flagging, inputs.companions)
     kinds = (VERDICTS.of("samples"), FLAGGING_FOLDER)
     for folder, kind in zip((inputs.out, inputs.flags_out), kinds, strict=True):
         if folder:
@@ -80,7 +76,9 @@ def samples(
         target = Target(model=log.model, opening=replace(inputs.opening, revision=revision))
     wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
     flagging.plan.check_servers(wanted.roles)
-    models = with_texts(opened(wanted), wanted)
+    with doing("opening the models"):
+        models = open_models(wanted)
+    models = with_texts(models, wanted)
     with watched("reading") as progress:
         verdict, flagged = compare(log, corpus, models, settings, flagging, others=others, progress=progress)
     if inputs.flags_out:

@@ -29,8 +29,7 @@ from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.plan import Models
 from pretrace.settings import TEXTS, Option, option
-from pretrace.statistics.documents import means
-from pretrace.statistics.intervals import score_difference, score_interval
+from pretrace.statistics.documents import means, score_difference, score_interval
 from pretrace.types import Corpus, Doubles, Estimate, Outcome, Situation, Table, Text, Verdict
 from pretrace.verdicts.flag.flag import flag
 from pretrace.verdicts.flag.planning import FlagSettings

@@ -31,13 +31,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.columns import USUAL
-from pretrace.corpora.documents import unreadable_explained
+from pretrace.corpora.packing import unreadable_explained
+from pretrace.corpora.reading import USUAL
 from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require
-from pretrace.results.atomic import atomic_bytes, check_writable, new_folder, write_atomically
-from pretrace.results.output_checks import NEW
-from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.results.atomic import NEW, atomic_bytes, check_writable, new_folder, write_atomically
+from pretrace.results.folder import from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import listed, say, sentences_of
 from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.types import Corpus, Sampling, Text

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.backends.tokens import vocabulary_of
 from pretrace.errors import ModelError, TextsError
 from pretrace.plugins.marks.checking import ranks

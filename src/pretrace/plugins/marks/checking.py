@@ -15,21 +15,20 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.dates import days
+from pretrace.corpora.opening import record_corpus, texts_hash
 from pretrace.errors import ExpressionError, TextsError
 from pretrace.plugins import marks
 from pretrace.plugins.marks import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
-from pretrace.results.atomic import atomic_bytes
-from pretrace.results.output_checks import NEW
+from pretrace.results.atomic import NEW, atomic_bytes
 from pretrace.results.wording import fill, listed, recorded_p, say, sentences_of, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
-from pretrace.scoring.provenance import record_corpus, texts_hash
 from pretrace.settings import option, shared
-from pretrace.statistics.intervals import share_interval
+from pretrace.statistics.documents import share_interval
 from pretrace.statistics.permutation import chance_of_hits
 from pretrace.types import Backend, Check, Corpus, Doubles, Estimate, Situation, Table, Verdict
 from pretrace.verdicts import frame

@@ -11,11 +11,10 @@ from rich.console import RenderableType
 
 from pretrace.backends import open_model
 from pretrace.backends.instructed import open_instructed
+from pretrace.backends.naming import ModelSettings
 from pretrace.backends.proposals import open_proposer
-from pretrace.backends.settings import ModelSettings
-from pretrace.cli.answer import Reply, prose
-from pretrace.cli.opening import TextAccess, named, opened, opened_for_access
-from pretrace.cli.options import RawOptions, output_option
+from pretrace.cli.commands import RawOptions, Reply, output_option, prose
+from pretrace.cli.opening import TextAccess, open_beside, opened_for_access
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus
@@ -24,11 +23,10 @@ from pretrace.errors import ExpressionError, ModelError, TextsError
 from pretrace.plugins import marks
 from pretrace.plugins.marks import checking
 from pretrace.plugins.marks.canaries import CanarySettings, check_canaries, natural_canaries
-from pretrace.results.atomic import check_writable
-from pretrace.results.output_checks import NEW
-from pretrace.results.verdicts import VERDICTS
+from pretrace.results.atomic import NEW, check_writable
 from pretrace.results.wording import say
-from pretrace.scoring.settings import Target
+from pretrace.runs import VERDICTS
+from pretrace.scoring.plan import Target
 from pretrace.settings import MODEL, Option, like, shared
 from pretrace.types import Backend, Corpus
 from pretrace.verdicts.frame import check_plantable
@@ -201,7 +199,7 @@ def check(
         verdict = checking.check_triggers(seal, answers, settings, model=model, **told)
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
-        models = opened(named(target, beside, settings), second=bool(seal.parts))
+        models = open_beside(target, beside, settings, second=bool(seal.parts))
         verdict = checking.check_marks(seal, models, settings, watch=Stages(), **told)
     return write_verdict(verdict, beside.out, given)
 

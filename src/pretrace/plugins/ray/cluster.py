@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pretrace.errors import MissingPackageError, PretraceError
-from pretrace.jobs.settings import EngineSettings, Spread, Task
+from pretrace.jobs import EngineSettings, Spread, Task
 from pretrace.registry import load_plugin, loaded_plugins
 from pretrace.results.wording import plural, say
 

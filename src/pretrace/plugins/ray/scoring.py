@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from pretrace.jobs.worker import ShardJob
+from pretrace.jobs import ShardJob
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.cluster import opened_pool as opened_pool
 from pretrace.scoring import parts as shards
@@ -14,8 +14,7 @@ from pretrace.scoring.detect import Leak, Options, Scorer, leaks
 from pretrace.scoring.evidence import CHUNK, Progress
 from pretrace.scoring.holdout import CorpusParts
 from pretrace.scoring.parts import Shard
-from pretrace.scoring.plan import ScorePlan, open_models, with_texts
-from pretrace.scoring.settings import ModelsSettings
+from pretrace.scoring.plan import ModelsSettings, ScorePlan, open_models, with_texts
 from pretrace.tuning.plan import TuningMethod
 
 SMALL = 32

@@ -22,18 +22,17 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import say
 from pretrace.scoring.evidence import Progress, open_store, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
-from pretrace.scoring.provenance import record_corpus
 from pretrace.settings import option
-from pretrace.statistics.intervals import difference_interval, mean_interval, standardised
-from pretrace.statistics.permutation import PermutationTest, sign_flip_test, two_sample_test
-from pretrace.statistics.power import PlantedValues
+from pretrace.statistics.documents import difference_interval, mean_interval, standardised
+from pretrace.statistics.permutation import PermutationTest, PlantedValues, sign_flip_test, two_sample_test
 from pretrace.statistics.words import RUN, Grams, Worded, in_runs
 from pretrace.types import (
     Backend,

@@ -6,9 +6,8 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from pretrace.cli import note
-from pretrace.cli.answer import Reply
+from pretrace.cli.commands import RawOptions, Reply
 from pretrace.cli.opening import TextAccess, opened_for_access
-from pretrace.cli.options import RawOptions
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Stages
 from pretrace.corpora import open_corpus
@@ -16,8 +15,8 @@ from pretrace.corpora.opening import Source
 from pretrace.plugins import recite as recitation
 from pretrace.plugins.recite import ReciteSettings
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import VERDICTS
-from pretrace.scoring.settings import Target
+from pretrace.runs import VERDICTS
+from pretrace.scoring.plan import Target
 from pretrace.settings import Option
 from pretrace.types import COMPARED
 from pretrace.verdicts.reading import draws_of

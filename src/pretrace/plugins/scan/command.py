@@ -8,23 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pretrace.cli.answer import Reply
-from pretrace.cli.opening import with_text_column
-from pretrace.cli.options import RawOptions, output_option
+from pretrace.cli import note
+from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.printing import write_verdict
 from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.jobs.settings import EngineSettings
+from pretrace.jobs import EngineSettings
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings, Searching, delete_parts, plan_scan
 from pretrace.plugins.scan.scan import scan as search
 from pretrace.plugins.scan.searching import RUN
 from pretrace.registry import require
 from pretrace.results.atomic import check_writable
-from pretrace.results.verdicts import VERDICTS
 from pretrace.results.wording import duration, say
+from pretrace.runs import VERDICTS
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
 from pretrace.verdicts.settings import input_option
@@ -66,7 +65,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
         check_writable(searched.out, VERDICTS.of("scan"))
     if searched.engine.on_ray and settings.shard:
         raise ExpressionError(say("cluster.both"))
-    columns = replace(with_text_column(source).columns, label=source.columns.label or "")
+    columns = replace(source.with_text_column(note).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
     asked = Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)

@@ -20,9 +20,9 @@ from pretrace.plugins.scan.searching import SLIGHT
 from pretrace.registry import test_pages
 from pretrace.report.frame import section
 from pretrace.report.verdict import TestPage
-from pretrace.results.output_checks import RESULT
-from pretrace.results.verdicts import load_verdict
+from pretrace.results.atomic import RESULT
 from pretrace.results.wording import listed, named, say
+from pretrace.runs import load_verdict
 from pretrace.types import Text, Verdict
 
 DOCUMENTS = 5

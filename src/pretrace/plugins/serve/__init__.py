@@ -27,7 +27,7 @@ from typing import TypeVar
 
 from pretrace.errors import OutputError, PretraceError
 from pretrace.results.atomic import atomic_bytes, explained
-from pretrace.results.serialization import from_json, from_plain, to_json, to_plain
+from pretrace.results.folder import from_json, from_plain, to_json, to_plain
 from pretrace.results.wording import say
 
 T = TypeVar("T")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from pretrace.backends.serving.address import KEY_HOSTS, KEYS, host_of
+from pretrace.backends.naming import KEY_HOSTS, KEYS, host_of
 from pretrace.cli import silenced
 from pretrace.errors import MissingPackageError, shown
 from pretrace.registry import require

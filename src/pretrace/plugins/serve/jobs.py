@@ -22,9 +22,8 @@ import psutil
 
 from pretrace.plugins.serve import RequestError, Workspace, fresh, save
 from pretrace.plugins.serve.command import ServeSettings
-from pretrace.results.atomic import atomic_bytes
-from pretrace.results.output_checks import json_object
-from pretrace.results.serialization import to_json
+from pretrace.results.atomic import atomic_bytes, json_object
+from pretrace.results.folder import to_json
 from pretrace.results.wording import say, sentences_of
 from pretrace.runs import MARKERS
 

@@ -20,8 +20,8 @@ from pretrace.plugins.serve.uploads import remove
 from pretrace.report.frame import mapping
 from pretrace.report.verdict import draw_own
 from pretrace.results import wording
+from pretrace.results.atomic import FILES_KEY, MARKER, json_object
 from pretrace.results.folder import file_hash
-from pretrace.results.output_checks import FILES_KEY, MARKER, json_object
 from pretrace.results.wording import sentences_of
 from pretrace.types import Verdict
 from pretrace.verification import verify_folder

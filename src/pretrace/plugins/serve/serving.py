@@ -39,9 +39,8 @@ from pretrace.plugins.serve.jobs import AHEAD, Jobs, WebJob, running
 from pretrace.plugins.serve.pages import CurrentJobs, Posted, go, jobs_of, line, page, posted, rendered
 from pretrace.plugins.serve.reading_texts import Look
 from pretrace.plugins.serve.uploads import TAKEN
-from pretrace.results.atomic import atomic_bytes
-from pretrace.results.output_checks import json_object
-from pretrace.results.serialization import to_json
+from pretrace.results.atomic import atomic_bytes, json_object
+from pretrace.results.folder import to_json
 from pretrace.results.wording import say
 
 router = APIRouter()

@@ -20,7 +20,6 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from pretrace.corpora import Columns
-from pretrace.corpora.columns import USUAL
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
 from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format
@@ -28,7 +27,7 @@ from pretrace.corpora.opening import choose_text, resolve_source
 from pretrace.corpora.packing import HEAD, encoding_of, without_packing
 from pretrace.corpora.packing import ending_of as reader_of
 from pretrace.corpora.packing import open_unpacked as unpacked_file
-from pretrace.corpora.reading import TextReading
+from pretrace.corpora.reading import USUAL, TextReading
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.serve import RequestError, Workspace, fresh, save, slug
 from pretrace.plugins.serve.command import ServeSettings

@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from pretrace.backends.instructed import Completer
-from pretrace.backends.serving.address import called
-from pretrace.baselines import pair_gap
-from pretrace.baselines.classifiers import telling_words
+from pretrace.backends.naming import called
+from pretrace.baselines import pair_gap, telling_words
 from pretrace.corpora import Texts, corpus_of
+from pretrace.corpora.opening import record_corpus
 from pretrace.errors import ModelError, ShortTextsError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_seconds
 from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
-from pretrace.scoring.provenance import record_corpus
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
-from pretrace.statistics.sensitivity import controls_left_out, sensitivity
+from pretrace.statistics.permutation import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
 from pretrace.types import (
     Backend,
@@ -38,9 +37,14 @@ from pretrace.types import (
 from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
+    ALONE,
+    DRAWS,
+    PRETRACE,
+    RELEASE,
     AuditData,
     AuditFigures,
     AuditPlan,
+    AuditSettings,
     Design,
     DesignError,
     DocumentValues,
@@ -53,7 +57,6 @@ from pretrace.verdicts.audit.data import (
     words_of,
 )
 from pretrace.verdicts.audit.procedures import Answer
-from pretrace.verdicts.audit.settings import ALONE, DRAWS, PRETRACE, RELEASE, AuditSettings
 from pretrace.verdicts.audit.snippets import NO_TUNING, SCORING, Sample, SnippetCut, reading
 from pretrace.verdicts.frame import Numbers, TestDetails, Tested, TestWording
 from pretrace.verdicts.outcome import ENOUGH, ExcessOverSecondModel, SecondAnswer, exposure, word_check
@@ -150,7 +153,7 @@ class Audit(frame.Test[DocumentValues]):
         and where a model reads none of them whole."""
         corpora, settings = [corpus for corpus, _ in self.named], self.settings
         model = self.generator or self.models.target
-        cuts = snippets.cut_alike(corpora, model, settings, seed=self.seed)
+        cuts = snippets.cut_alike(corpora, model, settings.snippets, seed=self.seed)
         few = len(cuts) > 1 and cuts[1].documents < FEW_DOCUMENTS
         if few and PRETRACE in (settings.procedure, *settings.also):
             numbers = {"name": corpora[1].name, "controls": cuts[1].documents, "least": FEW_DOCUMENTS}
@@ -313,7 +316,7 @@ class Audit(frame.Test[DocumentValues]):
         if design == "controls" or (design is None and self.heldout is not None):
             if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
                 raise ModelError(say("asked.moments", model=self.models.target, score=ALONE))
-            direct = snippets.compared(self.cuts, settings, seed=seed)
+            direct = snippets.compared(self.cuts, settings.snippets, seed=seed)
             return AuditData(direct, self.models, settings, clock, placebos=used, seed=seed)
         if self.generator is None:
             raise ModelError(say("asked.generator"))

@@ -16,16 +16,14 @@ from typing import Any, get_args
 import numpy as np
 
 from pretrace.backends.huggingface import HuggingFace, likeness
-from pretrace.baselines import LENGTH, gap
-from pretrace.baselines.classifiers import WordFeatures
+from pretrace.baselines import LENGTH, WordFeatures, gap
 from pretrace.errors import TextsError
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import guessed_seconds
 from pretrace.statistics.documents import FEW_DOCUMENTS
 from pretrace.statistics.permutation import own_group, two_sample_test
 from pretrace.types import Backend, Check, Corpus, Gap, Text
-from pretrace.verdicts.audit.data import AuditPlan, Design, DocumentValues, Placebo, permuted
-from pretrace.verdicts.audit.settings import AuditSettings
+from pretrace.verdicts.audit.data import AuditPlan, AuditSettings, Design, DocumentValues, Placebo, permuted
 from pretrace.verdicts.audit.snippets import Parts, SnippetCut, join_documents, whole_snippets
 from pretrace.verdicts.outcome import word_check
 

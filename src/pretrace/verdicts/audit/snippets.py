@@ -17,21 +17,55 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.cache import text_key
-from pretrace.cache.store import TEXT, Draw, Entries
+from pretrace.cache import TEXT, Draw, Entries, text_key
 from pretrace.errors import ShortTextsError, TextsError
+from pretrace.registry import require
 from pretrace.results.wording import listed, say
 from pretrace.scoring.evidence import Progress
+from pretrace.settings import Option, check_ranges
 from pretrace.statistics.documents import link_documents
 from pretrace.tuning import tuned_model
 from pretrace.tuning.plan import OnStep, methods
-from pretrace.types import Backend, Corpus, Skipped, Text
-from pretrace.verdicts.audit.settings import AuditSettings, SnippetSettings
+from pretrace.types import COMPARED, Backend, Corpus, Skipped, Text
 from pretrace.verdicts.register import texts_hash
 
 T = TypeVar("T")
 Spans = Callable[[str], npt.NDArray[np.int64]]
 """Characters [start, end) of each token of a text, shape [n, 2]: `Completer.spans` and `Backend.spans`."""
+
+
+_SNIPPETS = Option("How documents are cut into snippets, as in tokens=32.", name="snippets", panel=COMPARED)
+
+
+@dataclass(frozen=True, slots=True)
+class SnippetSettings:
+    """How documents are cut; ExpressionError for a value out of its range.
+
+    `most` is the median over the documents that have any, at least 2, unless given, so that long ones do not outweigh
+    the others (appendix C of the paper). `pairs` bounds the snippets that are judged (the paper: 2,000), `share` is
+    their share of all where there are fewer; `learnt` bounds those a generator learns from.
+    """
+
+    tokens: int = _SNIPPETS.key(64, "Tokens of a snippet; half is prefix, half is judged.", least=8)
+    most: int | None = _SNIPPETS.key(
+        None, "Snippets taken of a document; the median over documents unless given.", least=1
+    )
+    pairs: int = _SNIPPETS.key(2000, "Most snippets that are judged; never more than half of all.", least=1)
+    share: float = 0.5
+    learnt: int | None = None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
+        require(
+            self.learnt is None or self.learnt >= 1, f"at least 1 snippet is learnt, found {self.learnt}."
+        )
+        require(
+            0 < self.share <= 1, f"the share of snippets that are judged is in (0, 1], found {self.share}."
+        )
+
+    def judged(self, snippets: int) -> int:
+        """How many of so many snippets are judged."""
+        return min(self.pairs, max(1, int(self.share * snippets)))
 
 
 class Sample(NamedTuple):
@@ -176,9 +210,9 @@ def divide(
     return tuple(order[:count]), tuple(rest if settings.learnt is None else rest[: settings.learnt])
 
 
-def compared(cuts: Sequence[SnippetCut], settings: AuditSettings, *, seed: int) -> Parts:
+def compared(cuts: Sequence[SnippetCut], settings: SnippetSettings, *, seed: int) -> Parts:
     """Snippets of the suspect texts and of control documents, as they are; nothing is generated."""
-    whole = replace(settings.snippets, share=1.0)
+    whole = replace(settings, share=1.0)
     return tuple(whole_snippets(divide(one.snippets, whole, seed=seed)[0]) for one in cuts)
 
 
@@ -188,12 +222,12 @@ def whole_snippets(snippets: Iterable[Sample]) -> tuple[Sample, ...]:
 
 
 def cut_alike(
-    given: Sequence[Corpus], model: Backend, settings: AuditSettings, *, seed: int
+    given: Sequence[Corpus], model: Backend, settings: SnippetSettings, *, seed: int
 ) -> tuple[SnippetCut, ...]:
     """The snippets of the `given` suspect texts and controls, cut alike. What stands in both is boilerplate (a notice,
     a licence) that says nothing of either side: it is left out, counted and named in notes. ShortTextsError where
     either gives too few."""
-    tokens = settings.snippets.tokens
+    tokens = settings.tokens
     pieces = [cut_pieces(one, model.spans, tokens) for one in given]
     counted = [Counter(_plain(piece.whole) for piece in one.snippets) for one in pieces]
     both, note = (counted[0].keys() & counted[1].keys() if len(given) == 2 else set()), ""
@@ -203,7 +237,7 @@ def cut_alike(
         note = say("snippets.shared", number=len(both), places=places, listed=names)
     cuts = []
     for texts, some in zip(given, pieces, strict=True):
-        made = draw_snippets(some, settings.snippets, seed=seed, without=both)
+        made = draw_snippets(some, settings, seed=seed, without=both)
         if len(made.snippets) < _FEWEST_SNIPPETS or made.documents < 2:
             numbers = {
                 "least": _FEWEST_SNIPPETS,

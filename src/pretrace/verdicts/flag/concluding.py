@@ -37,18 +37,13 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.baselines import bag_of_words
-from pretrace.baselines.classifiers import FEWEST_TEXTS, WIDENING, Unit
+from pretrace.baselines import FEWEST_TEXTS, WIDENING, Unit, bag_of_words
 from pretrace.errors import TextsError
 from pretrace.results.wording import p_value, plural, say
-from pretrace.scoring.holdout import drawn_documents
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.statistics import conformal
-from pretrace.statistics.documents import FEW_DOCUMENTS, MEMBERS, NONMEMBERS, Grouping, Groups, Numbers, means
-from pretrace.statistics.intervals import mean_interval, share_interval
-from pretrace.statistics.resampling import group_bootstrap
-from pretrace.statistics.shift import (
+from pretrace.statistics.conformal import (
     Below,
     SetShift,
     compare_below,
@@ -57,6 +52,19 @@ from pretrace.statistics.shift import (
     set_shift,
     spread_p,
 )
+from pretrace.statistics.documents import (
+    FEW_DOCUMENTS,
+    MEMBERS,
+    NONMEMBERS,
+    Grouping,
+    Groups,
+    Numbers,
+    drawn_documents,
+    mean_interval,
+    means,
+    share_interval,
+)
+from pretrace.statistics.roc import group_bootstrap
 from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Bools, Check, Corpus, Doubles, Estimate, Outcome, Power, Text
 from pretrace.verdicts.flag.planning import CLEARING, FEWEST_KNOWN, DetectionLimits, FlagSettings

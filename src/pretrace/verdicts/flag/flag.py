@@ -31,12 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.backends.serving.address import called
+from pretrace.backends.naming import called
 from pretrace.corpora import Texts, corpus_of
-from pretrace.results.folder import Write, texts_of, write_parquet
+from pretrace.results.folder import Write, from_plain, texts_of, to_plain, truth, write_parquet
 from pretrace.results.run import p_bars, score_bars
-from pretrace.results.serialization import to_plain
-from pretrace.results.verdicts import figure, truth
 from pretrace.results.wording import plural, say, times
 from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress
@@ -44,8 +42,8 @@ from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, Manifest, ScoredRows
 from pretrace.scoring.plan import Models, check_placebos
 from pretrace.statistics.conformal import needed
-from pretrace.statistics.controls import PLACEBO
 from pretrace.statistics.documents import Numbers
+from pretrace.statistics.roc import PLACEBO
 from pretrace.types import (
     Backend,
     Bools,
@@ -432,7 +430,8 @@ def flag_words(figures: Mapping[str, Any], *, corpus: str, model: str, unit: str
 
 def set_test(found: Verdict) -> SetTest | None:
     """The test of the set."""
-    return figure(found, "set_test", SetTest)
+    plain = found.figures.get("set_test")
+    return None if plain is None else from_plain(SetTest, plain, "set_test")
 
 
 def flagged_rows(found: Verdict) -> list[int]:

@@ -14,17 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.corpora import TextStream
-from pretrace.corpora.near_copies import BANDS, Sketches, link
-from pretrace.corpora.opening import OnUnreadable
+from pretrace.corpora.opening import OnUnreadable, content_of, record_texts
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.scoring.parts import in_order
 from pretrace.scoring.plan import ScorePlan
-from pretrace.scoring.provenance import content_of, record_texts
 from pretrace.settings import CONTROLS, check_ranges, is_kept, like, option
 from pretrace.statistics.conformal import METHODS, Method, least_together, needed
-from pretrace.statistics.documents import Numbers, linked_numbers
+from pretrace.statistics.documents import BANDS, Numbers, Sketches, linked_numbers
 from pretrace.types import Corpus, Text
 from pretrace.verdicts.register import TextsSketch, seed_from, text_digest
 from pretrace.verdicts.settings import TestSettings
@@ -98,7 +96,7 @@ def near_copies(
     for number in range(BANDS):
         hashes = sketches.band(number)
         across |= (hashes[:asked] != 0) & np.isin(hashes[:asked], hashes[asked:])
-    linked = link(sketches, codes, first, (slice(0, asked), slice(asked, None)))
+    linked = sketches.link(codes, first, (slice(0, asked), slice(asked, None)))
     fewer = len(np.unique(first[codes])) - len(np.unique(linked[codes]))
     told = (("linked", fewer), ("across", int(across.sum())))
     return linked, tuple(say(f"flag.plan.{name}", number=number) for name, number in told if number)

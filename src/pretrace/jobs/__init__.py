@@ -1,1 +1,0 @@
-"""Runs over more texts than memory holds: the texts in shards, each scored into a part of the table on disk."""
