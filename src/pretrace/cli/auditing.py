@@ -134,7 +134,7 @@ def open_audit(
 ) -> Audit:
     """Open the models of an audit: what there is to plan, and to make."""
     settings = completed(settings, inputs)
-    models = opened(_wanted(target, inputs), second=True)
+    models = opened(_wanted(target, inputs))
     generator = _generator(target.opening, inputs, needed=controls is None)
     sides: dict[str, Any] = {"corpus": corpus, "heldout": controls}
     return Audit(**sides, models=models, generator=generator, settings=settings, watch=Stages())
@@ -152,7 +152,9 @@ def make_audit(planned: Audit, out: Path, given: RawOptions) -> Reply:
 
 def _wanted(target: Target, inputs: AuditOptions) -> ModelsSettings:
     companions = Companions(reference_model=inputs.reference_model)
-    return ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
+    return ModelsSettings(
+        target=target, companions=companions, placebos=inputs.placebo, several=True, second=True
+    )
 
 
 def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:

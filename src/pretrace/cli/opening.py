@@ -16,11 +16,10 @@ from pretrace.cli.progress import doing
 from pretrace.corpora.opening import Source, choose_text
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.scoring.plan import Models, open_models
+from pretrace.scoring.plan import Models, open_models, with_second
 from pretrace.scoring.settings import Companions, ModelsSettings, Target
 from pretrace.settings import MODEL, Option, option
 from pretrace.types import Backend
-from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 
@@ -32,7 +31,9 @@ def with_text_column(source: Source) -> Source:
     return replace(source, columns=columns)
 
 
-def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> ModelsSettings:
+def named(
+    target: Target, beside: ModelsBeside, settings: TestSettings, *, second: bool = True
+) -> ModelsSettings:
     """The target with the reference model and the placebos that the options name, before they are opened.
 
     ModelError for a placebo that is the target, and for --power with a target on a server.
@@ -43,15 +44,15 @@ def named(target: Target, beside: ModelsBeside, settings: TestSettings) -> Model
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    return ModelsSettings(target=target, companions=companions, placebos=beside.placebo, several=True)
+    return ModelsSettings(
+        target=target, companions=companions, placebos=beside.placebo, several=True, second=second
+    )
 
 
-def opened(wanted: ModelsSettings, *, second: bool = False) -> Models:
-    """Open the models that `named` gives; with `second` the packaged one beside them, where no placebo is named."""
+def opened(wanted: ModelsSettings) -> Models:
+    """Open the models that settings name."""
     with doing("opening the models"):
-        models = open_models(wanted)
-        opening = wanted.target.opening
-        return with_second(models, device=opening.device) if second else models
+        return open_models(wanted)
 
 
 # What the commands with `--access text` share: how models are asked for text alone, at which cost, and opened.
@@ -93,7 +94,7 @@ def opened_for_access(
     """Open the models, those that give text alone to continue `prompts`, the cost told first; ModelError where it is
     too much."""
     if not asked.text:
-        return opened(named(target, beside, settings), second=True)
+        return opened(named(target, beside, settings))
     if beside.reference_model:
         raise ModelError(say("answers.reference"))
     if settings.power and text_kind(target.model):

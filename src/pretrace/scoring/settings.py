@@ -166,12 +166,14 @@ class ModelsSettings:
 
     `placebos` are those that the target is compared with: NAME, NAME@REVISION, @REVISION of the target, or None.
     `several` says that any number of them is wanted side by side, as by an audit; otherwise there is at most one.
+    `second` adds the packaged model where none is named.
     """
 
     target: Target
     companions: Companions = field(default_factory=Companions)
     placebos: Sequence[str | None] = ()
     several: bool = False
+    second: bool = False
     cache: bool = field(default_factory=is_kept)
 
     def __post_init__(self) -> None:

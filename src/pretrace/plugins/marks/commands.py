@@ -201,7 +201,7 @@ def check(
         verdict = checking.check_triggers(seal, answers, settings, model=model, **told)
     else:
         target = Target(model=str(inputs.model), opening=inputs.opening)
-        models = opened(named(target, beside, settings), second=bool(seal.parts))
+        models = opened(named(target, beside, settings, second=bool(seal.parts)))
         verdict = checking.check_marks(seal, models, settings, watch=Stages(), **told)
     return write_verdict(verdict, beside.out, given)
 
