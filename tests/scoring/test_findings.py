@@ -6,8 +6,8 @@ import made
 import pytest
 
 from pretrace.results.wording import say
-from pretrace.scoring import findings
-from pretrace.scoring.findings import BLIND, LENGTH, sentences
+from pretrace.scoring import evaluation as findings
+from pretrace.scoring.evaluation import BLIND, LENGTH, sentences
 from pretrace.types import Estimate, Evaluation
 
 ANY, TPR = Estimate(0.5, 0.4, 0.6), Estimate(0.34, 0.25, 0.43)
