@@ -18,7 +18,7 @@ from typing import Any
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import nn, peft
-from pretrace.backends.loading import first_names
+from pretrace.backends.naming import first_names
 from pretrace.errors import ModelError, regular
 from pretrace.results.folder import file_hash
 from pretrace.results.output_checks import ADAPTER_CARD as CARD

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends._inside import Read, firings, last_tokens, look_inside
+from pretrace.backends._inside import Read, firings, last_tokens
 from pretrace.backends.generation import write_ends
 from pretrace.backends.libraries import inference, nn, torch
 from pretrace.backends.loading import (
@@ -26,6 +26,7 @@ from pretrace.backends.loading import (
     context_in,
     going_on,
     load,
+    look_inside,
     rope_kinds,
     turning_length,
 )
