@@ -18,6 +18,7 @@ import tokenizers
 
 from pretrace.backends.libraries import nn, torch, transformers
 from pretrace.backends.naming import (
+    SAFE_FILES,
     SERVED,
     WRAPPERS,
     ModelFiles,
@@ -59,7 +60,7 @@ def check_model(model: str) -> None:
             locate(model).weight_files(allow_pickle=False)
         else:
             refuse_bare_url(model)
-            from_hub(model, download=False)
+            from_hub(model, None, SAFE_FILES, download=False)
 
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:

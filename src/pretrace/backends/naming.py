@@ -282,6 +282,7 @@ def known_backends() -> dict[str, str]:
 
 _WEIGHTS = ["*.safetensors"]
 _BESIDE = ["*.json", "*.model", "*.spm", "*.txt", "*.jinja"]
+SAFE_FILES = _BESIDE + _WEIGHTS
 _PATIENCE = 8.0  # seconds until the hub must have answered
 _PICKLES = ["*.bin", "*.pt", "*.pth"]
 
@@ -380,13 +381,7 @@ def _packaged() -> ModelFiles:
     return ModelFiles("smollm2", folder, files[0].name)
 
 
-def from_hub(
-    model: str,
-    revision: str | None = None,
-    patterns: Sequence[str] = (*_BESIDE, *_WEIGHTS),
-    *,
-    download: bool = True,
-) -> Path:
+def from_hub(model: str, revision: str | None, patterns: list[str], *, download: bool = True) -> Path:
     """The folder of a hub id; an empty path where the hub would give it and nothing is to be downloaded."""
     if model.startswith(("/", "./", "../", "~")):  # which can be nothing but a path, and is none
         raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
@@ -401,7 +396,7 @@ def from_hub(
         if not download and not trouble:
             return Path()
         folder = snapshot_download(
-            model, revision=at, allow_patterns=list(patterns), local_files_only=bool(trouble)
+            model, revision=at, allow_patterns=patterns, local_files_only=bool(trouble)
         )
     except HFValidationError:
         raise ModelError(say("models.no_name", model=model, near=suggest(model, ["smollm2"]))) from None

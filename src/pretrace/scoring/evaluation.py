@@ -246,7 +246,7 @@ def measure(
     notes = [note, *_partial(rows)]
     if parts.resamples < resamples:
         notes.append(say("measured.resamples", made=parts.resamples, asked=resamples))
-    found = sentences(
+    found = _sentences(
         evaluation,
         (grouping.holding(MEMBERS), grouping.holding(NONMEMBERS)),
         lead=lead,
@@ -376,7 +376,7 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def sentences(
+def _sentences(
     evaluation: Evaluation,
     groups: tuple[int, int],
     *,
