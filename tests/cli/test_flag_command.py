@@ -34,7 +34,7 @@ def test_planted_texts_are_flagged_and_the_exit_code_says_so(call, tmp_path, pla
     how = ("--score", "ref", "--reference-model", model_folder, "--fdr", 0.2)
     code, said, noted = call(*planted.sets, planted.model, *how, "--out", out)
     assert code == 3
-    assert "No second model was asked" in " ".join(said.split())
+    assert "No second model could show" in " ".join(said.split())
     assert "note: With 100 known documents" in noted
     with (out / "flags.csv").open(encoding="utf-8", newline="") as file:
         chosen = {row["id"] for row in csv.DictReader(file) if row["flagged"] == "1"}
@@ -53,7 +53,11 @@ def test_a_model_that_never_saw_them_flags_nothing(call, tmp_path, planted, mode
     for how, words, notes in (
         ((), missed, ""),
         (("--fdr", 0.0001), missed, coarse),
-        (("--placebo", planted.model, "--score", "loss", "--fdr", 0.3), "Refused", ""),  # the wrong way round
+        (
+            ("--placebo", planted.model, "--score", "loss", "--fdr", 0.3),
+            "so differently",
+            "",
+        ),  # the wrong way round
     ):
         code, said, noted = call(*planted.sets, model_folder, *how, "--out", tmp_path / "FLAGS")
         assert (code, words in " ".join(said.split()), notes in noted) == (4, True, True), said

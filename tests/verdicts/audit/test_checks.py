@@ -186,12 +186,23 @@ def placebo(name, grade, closeness=None):
     ],
 )
 def test_a_placebo_is_needed_where_the_design_rests_on_it(grades, design, status):
-    found = placebo_check([placebo(grade, grade) for grade in grades], design)
+    found = placebo_check([placebo(grade, grade) for grade in grades], design, 0.05)
     assert found.status == status
     assert bool(found.cure) == (status != "passed")
     if status == "passed":
         assert "no test can show it" in found.words
         assert "words of other" not in found.words
+
+
+@pytest.mark.parametrize(
+    ("p", "status", "words"),
+    [(None, "passed", ""), (0.05, "passed", "it does (p = 0.05)"), (0.06, "failed", "it does not")],
+)
+def test_beside_a_much_worse_reader_the_target_must_show_more_than_a_multiple(p, status, words):
+    one = Placebo("early", "own", 0.7, "an earlier checkpoint", apart=0.16, beyond=p)
+    found = placebo_check([one], "controls", 0.05)
+    assert (found.status, words in found.words) == (status, True)
+    assert ("16% of its loss" in found.words) == (p is not None)
 
 
 def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation():

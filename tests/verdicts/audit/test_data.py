@@ -110,6 +110,17 @@ def test_likeness_tells_a_common_past_from_none():
     assert found == [pytest.approx(1.0), pytest.approx(0.95, abs=0.05), pytest.approx(0.0, abs=0.05)]
 
 
+def test_a_placebo_reads_controls_worse_by_a_share_of_the_loss():
+    model, other = back_end(name="target"), apart("sibling")
+    data = AuditData((PIECES, TURNED), Models(model), AuditSettings(cache=False))
+    losses = []
+    for one in (model, other):
+        every = [logprobs(one, [piece], cache=False).logp[0].tolist() for piece in TURNED]
+        losses.append(-sum(sum(some) / len(some) for some in every) / len(every))
+    assert data.apart(other) == pytest.approx(max(losses) / min(losses) - 1)
+    assert data.apart(model) == 0
+
+
 def test_a_placebo_is_graded_by_tokens_weights_and_family():
     model = back_end(name="target")
     both = AuditData((PIECES, TURNED), Models(model), AuditSettings(cache=False))

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from net.api import (
+    Check,
     Corpus,
     FlagSettings,
     Memory,
@@ -51,8 +52,9 @@ SEEN = [text.text for text in MINE.texts[:12]]
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch):
-    """Fewer resamples for the intervals of the controls."""
+    """Fewer resamples for the intervals of the controls, and no second model unless a test names one."""
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.RESAMPLES", 400)
+    monkeypatch.setattr(flagging, "with_second", lambda models, **_: models)
 
 
 LOSS = FlagSettings(score="loss", cache=False)
@@ -197,7 +199,10 @@ MANY, HELD = corpus("test set", 2000, seed=13), corpus("private", 400, seed=14)
 def a_tenth(shift=2.087, share=0.1, seed=0):
     """Scores of the back end by text: of the asked ones a share stands out with an AUC of 0.93."""
     rng = np.random.default_rng(seed)
-    found = {text.text: float(rng.normal()) for text in (*MANY.texts, *HELD.texts)}
+    both = np.random.default_rng(5)  # what all models see alike
+    found = {
+        text.text: float(0.8 * both.normal() + 0.6 * rng.normal()) for text in (*MANY.texts, *HELD.texts)
+    }
     for text in MANY.texts[: round(share * len(MANY))]:
         found[text.text] += shift
     return found
@@ -289,6 +294,28 @@ def test_a_placebo_whose_set_stands_out_withholds_that_of_the_target(scored):
     scored(seen, a_tenth(shift=0.0, seed=3))
     assert flag(mine, HELD, blank, LOSS).outcome == "set"  # a placebo excludes smaller drifts than words do
     assert flag(mine, HELD, target([]), LOSS).outcome == "refused"
+
+
+def test_a_placebo_that_reads_otherwise_speaks_for_nobody(scored):
+    rng = np.random.default_rng(8)
+    scored(a_tenth(shift=0.6, share=1.0), {text.text: rng.normal() for text in (*MANY.texts, *HELD.texts)})
+    found = flag(MANY, HELD, Models(target([]), placebo=Models(target([], name="placebo"))), LOSS)
+    check = named(found, "placebo")
+    assert (found.outcome, check.status, abs(check.figures["correlation"]) < 0.1) == ("set", "not run", True)
+    assert "scores the known texts so differently" in check.words
+    assert "no sign of training yet" in found.statement
+    assert set_test(found).unseen == pytest.approx(concluding.FLOOR)  # it excludes no drift either
+
+
+def test_a_drift_that_a_placebo_leaves_open_is_larger_the_less_alike_it_reads():
+    seen = {"auc": [0.5, 0.46, 0.54]}
+    one, half = (
+        concluding.unseen_drift(
+            [Check("placebo", "", "passed", "", "", {**seen, "correlation": by})], 900, 900
+        )
+        for by in (1.0, 0.5)
+    )
+    assert half == pytest.approx(2 * one)
 
 
 def flag_values(scored, values, known):

@@ -19,7 +19,7 @@ from pretrace.errors import ModelError, ShortTextsError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import fill, say, sentences_of
 from pretrace.scoring.outlook import REPORT, Action, Stage, Watch, guessed_seconds
-from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of
+from pretrace.scoring.plan import Models, ScorePlan, check_placebos, weights_of, with_second
 from pretrace.statistics.documents import FEW_DOCUMENTS, link_documents
 from pretrace.statistics.permutation import controls_left_out, sensitivity
 from pretrace.tuning.plan import methods
@@ -38,6 +38,7 @@ from pretrace.verdicts import frame
 from pretrace.verdicts.audit import checks, snippets
 from pretrace.verdicts.audit.data import (
     ALONE,
+    APART,
     DRAWS,
     PRETRACE,
     RELEASE,
@@ -84,7 +85,7 @@ def audit(
     differ as texts. Raises DesignError where no verdict could come of what there is, another PretraceError for what
     cannot be audited, before any model reads the texts.
     """
-    models = models if isinstance(models, Models) else frame.with_second(Models.of(models))
+    models = models if isinstance(models, Models) else with_second(Models.of(models))
     if models.placebo is not None:
         models = replace(models, placebo=None, placebos=(models.placebo.target, *models.placebos))
     corpus = corpus_of(texts, "texts")
@@ -432,13 +433,17 @@ class Audit(frame.Test[DocumentValues]):
 
     @cached_property
     def _placebos(self) -> tuple[Placebo, ...]:
-        """The placebos with their grades, those that were compared with how closely they read."""
+        """The placebos with their grades, those that were compared with how alike they read."""
         data = self._data
-        read = {one.name: one for one in reversed(data.placebos)}
-        return tuple(
-            replace(one, closeness=data.closeness(read[one.name])) if one.name in read else one
-            for one in self.plan.placebos
-        )
+        read, found = {one.name: one for one in reversed(data.placebos)}, list[Placebo]()
+        for one in self.plan.placebos:
+            if model := read.get(one.name):
+                one = replace(one, closeness=data.closeness(model), apart=data.apart(model))
+                if (one.apart or 0.0) > APART and self._answer.p <= self.settings.level:
+                    both = (data.alone(each) for each in (self.models.target, model))
+                    one = replace(one, beyond=beyond(*both, seed=self.seed).p)
+            found.append(one)
+        return tuple(found)
 
     def checks(self, values: DocumentValues) -> tuple[Check, ...]:
         plan, design, sides = self.plan, self._data.design, self._data.pairs
@@ -447,7 +452,7 @@ class Audit(frame.Test[DocumentValues]):
         if sides[0]:
             same = [pair.true == pair.generated for side in sides for pair in side]
             made.append(checks.copies_check(float(np.mean(same))))
-        made.append(checks.placebo_check(self._placebos, design))
+        made.append(checks.placebo_check(self._placebos, design, self.settings.level))
         if design == "placebos":  # without control documents a rejection is no result
             made.append(word_check("audit.controls", False))
         elif self.settings.procedure == PRETRACE:

@@ -53,19 +53,23 @@ def graded(target: Backend, placebo: Backend) -> Placebo:
     return Placebo(placebo.name, grade, None, words, {"likeness": alike, **kept})  # type: ignore[arg-type]
 
 
-def placebo_check(placebos: Sequence[Placebo], design: Design) -> Check:
+def placebo_check(placebos: Sequence[Placebo], design: Design, level: float) -> Check:
     """Check that what the target is compared with is enough for a verdict of this design."""
     family = [one for one in placebos if one.grade != "other"]
     if not family:
         alone = design == "controls"
         return word_check("audit.placebo", None if alone else False, words="alone" if alone else "none")
-    figures = {one.name: {"grade": one.grade, "closeness": one.closeness, **one.facts} for one in placebos}
+    measured = ("grade", "closeness", "apart", "beyond")
+    figures = {one.name: {**{name: getattr(one, name) for name in measured}, **one.facts} for one in placebos}
     said = []
     for one in family:
         said.append(f"{one.name} is {one.words}.")
         if one.closeness is not None:
             said.append(say("audit.grade.close", closeness=one.closeness))
-    return word_check("audit.placebo", True, figures, said=" ".join(said))
+        if one.beyond is not None:
+            said.append(say("audit.grade.apart", one=one, does="does" if one.beyond <= level else "does not"))
+    good = all(one.beyond is None or one.beyond <= level for one in family)
+    return word_check("audit.placebo", good, figures, said=" ".join(said))
 
 
 def taking_part(

@@ -180,7 +180,9 @@ class Placebo:
     """The model that the target is compared with. `grade`: "own" (the target before it could have seen the texts: its
     base or an earlier checkpoint), "sibling" (same architecture and tokens, other weights) or "other" (another family).
     `closeness` is the correlation of both models' mean log-probabilities on text that neither was trained on, None
-    where it took no part.
+    where it took no part; `apart` is by which share the mean loss of control documents is larger for the one than for
+    the other of both models, None without these, and `beyond`, where that is more than `APART` and the test rejects,
+    the p of what the target shows beyond a multiple of it.
     """
 
     name: str
@@ -188,6 +190,8 @@ class Placebo:
     closeness: float | None
     words: str
     facts: Mapping[str, Any] = field(default_factory=dict)
+    apart: float | None = None
+    beyond: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -558,6 +562,9 @@ def beyond(found: DocumentValues, other: DocumentValues, *, seed: int) -> Excess
 
 
 UNIT = "of a typical token's lead"
+APART = 0.08
+"""The share by which a placebo's loss of control documents may differ from the target's before the target must show
+more than a multiple of it: noise in these alone hits the better reader harder (evidence/innocents_trial.csv)."""
 
 
 @dataclass(eq=False)
@@ -648,6 +655,16 @@ class AuditData:
         if len(one) < 2 or not one.std() or not other.std():
             return 0.0
         return float(np.corrcoef(one, other)[0, 1])
+
+    def apart(self, placebo: Backend) -> float | None:
+        """By which share the mean loss a token of control documents is larger for one of both models than for the
+        other; None without control documents."""
+        if len(self.sides) < 2:
+            return None
+        controls = 2 if self.paired else 1
+        both = (-float(self.logprobs(one)[controls].per_token.mean()) for one in (self.target, placebo))
+        less, more = sorted(both)
+        return more / less - 1 if less else 0.0
 
     def alone(self, model: Backend) -> DocumentValues:
         """A model's mean log-probability a token in suspect and in control documents, in nats."""

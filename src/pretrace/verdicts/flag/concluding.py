@@ -69,7 +69,7 @@ from pretrace.tuning.planting import PlantSettings
 from pretrace.types import Bools, Check, Corpus, Doubles, Estimate, Outcome, Power, Text
 from pretrace.verdicts.flag.planning import CLEARING, FEWEST_KNOWN, DetectionLimits, FlagSettings
 from pretrace.verdicts.frame import PlantedShift, planted_copy, trained
-from pretrace.verdicts.outcome import ENOUGH, ObservedFinding, conclude, word_check
+from pretrace.verdicts.outcome import ENOUGH, MOST_DOSE, ObservedFinding, conclude, word_check
 from pretrace.verdicts.reading import read_scores
 from pretrace.verdicts.settings import POWER_BATCH
 
@@ -118,6 +118,19 @@ class Sides:
         """The values of the documents in question and of the known ones, each by name, from a score of all rows."""
         mine, others = self.drawn & self.asked, self.drawn & ~self.asked
         return means(values[mine], self.documents[mine]), means(values[others], self.documents[others])
+
+    @cached_property
+    def alike(self) -> float:
+        """The correlation of the target's and the placebo's values of the known documents; 0 without a placebo."""
+        if self.placebo is None:
+            return 0.0
+        own, other = (self.by_document(values)[1] for values in (self.scores, self.placebo))
+        return float(np.corrcoef(own, other)[0, 1]) if own.std() and other.std() else 0.0
+
+    @property
+    def compared(self) -> bool:
+        """Whether a placebo reads so much like the target that it can speak for it (see `outcome.MOST_DOSE`)."""
+        return self.alike * MOST_DOSE >= 1
 
     def p(self, asked: Doubles, known: Doubles) -> Doubles:
         """The p-values of documents in question from values of both sides, one a document."""
@@ -320,6 +333,8 @@ def _ask_placebo(sides: Sides) -> Check:
     settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
+    if np.ptp(values) and not sides.compared:
+        return word_check("flag.placebo", None, {ALIKE: sides.alike}, words="otherwise", alike=sides.alike)
     (fdr, method), both = settings.rate, sides.by_document(values)
     rate, q = min(fdr, _PLACEBO_RATE), conformal.adjusted(sides.p(*both), method)
     number = int(conformal.flagged(q, rate).sum())
@@ -331,7 +346,8 @@ def _ask_placebo(sides: Sides) -> Check:
     p = set_shift(*both, level=settings.level, seed=sides.seed).p
     beyond = bool(blank.figures[BEYOND]) or p <= settings.level
     words = f"{blank.words} {say('flag.placebo.whole', p=p)}"
-    return replace(blank, words=words, figures={**blank.figures, "set p": p, BEYOND: beyond})
+    figures = {**blank.figures, "set p": p, BEYOND: beyond, ALIKE: sides.alike}
+    return replace(blank, words=words, figures=figures)
 
 
 APART = 0.55
@@ -356,7 +372,7 @@ _UNSEEN = 1.645
 """Standard errors of a limit that holds in 95 of 100 cases."""
 _NINETY_NINE = 2.576
 
-BEYOND, SPREAD = "beyond_chance", "spread p"
+BEYOND, SPREAD, ALIKE = "beyond_chance", "spread p", "correlation"
 
 
 Read = Callable[[Bools], Sequence[str]]
@@ -430,7 +446,9 @@ def spread_check(found: Below, checks: Sequence[Check], *, fewest: int) -> Check
 def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
     """The drift of the score, in standard deviations between documents, that the checks could not have excluded. An AUC
     of a normal law and the same moved by d is Φ(d / √2). It is the upper limit (95%) of a placebo's score, or the
-    larger limit of words and lengths and at least `FLOOR`; a check that was not run has the limit of its documents."""
+    larger limit of words and lengths and at least `FLOOR`; a check that was not run has the limit of its documents.
+    What moves both models' scores, each by less than its spread, moves the target's at most 1 / correlation times as
+    far as the placebo's."""
 
     def drift(away: float) -> float:
         return math.sqrt(2) * NormalDist().inv_cdf(0.5 + min(away, 0.499))
@@ -440,7 +458,8 @@ def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
     if "placebo" in seen:
         value, low, high = seen["placebo"]
         half = max((high - low) / 2 * _UNSEEN / _NINETY_NINE, _UNSEEN * chance)
-        return drift(max(0.0, value - 0.5) + half)
+        alike: float = next(check.figures[ALIKE] for check in checks if check.name == "placebo")
+        return drift(max(0.0, value - 0.5) + half) / alike
     limits = [WIDENING * _UNSEEN * chance]
     for name, (value, low, high) in seen.items():
         if name == "form":  # a second look at the words' own texts, which excludes no less for being made
@@ -626,7 +645,7 @@ class _Simulation:
         numbers = (len(self.made.asked), len(self.made.known)), (sides.number, sides.known)
         errors = [(a + k + 1) / (a * k) for a, k in numbers]
         shrunk = math.sqrt(errors[0] / errors[1])
-        least = FLOOR if sides.placebo is None else 0.0
+        least = 0.0 if sides.compared else FLOOR
         unseen = max(min(least, found.outliers.unseen), min(1.0, shrunk) * found.outliers.unseen)
         for _ in range(SIMULATED):
             shift = self.drawn(max(1, round(CLEARING * numbers[0][0])))

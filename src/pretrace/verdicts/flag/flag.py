@@ -40,7 +40,7 @@ from pretrace.scoring.detect import Options, score_rows
 from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.parts import LISTED, SAMPLE, Manifest, ScoredRows
-from pretrace.scoring.plan import Models, check_placebos
+from pretrace.scoring.plan import Models, check_placebos, with_second
 from pretrace.statistics.conformal import needed
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.roc import PLACEBO
@@ -85,7 +85,8 @@ def flag(
 ) -> Verdict:
     """Which of the texts stand out from the known non-members by one score of the target, and whether all do.
 
-    Both are a corpus, or all that `open_corpus` takes: a list, a column of a table. `models` may be a model's name.
+    Both are a corpus, or all that `open_corpus` takes: a list, a column of a table. A model alone, or its name, has the
+    packaged model beside it as its placebo.
     The outcome is "flagged" where a document is flagged, "set" where none is and the set as a whole stands out,
     "refused", without p-values, where a control tells the two sets apart or could not have done so, "none" where
     nothing stands out and `settings.power` showed that a tenth of the documents, if read, would have, else "missed".
@@ -95,7 +96,7 @@ def flag(
     """
     settings = settings or FlagSettings()
     corpus, known = corpus_of(texts, "texts"), corpus_of(nonmembers, "non-members")
-    models = Models.of(models)
+    models = models if isinstance(models, Models) else with_second(Models.of(models), several=False)
     if models.placebo is not None:
         check_placebos(models.target, (models.placebo.target,), models.reference)
     if settings.power:
@@ -364,7 +365,7 @@ def _word_flagging(end: CheckedScores, **names: str) -> Conclusion:
         reasons += [f"{check.title}: not checked. {check.words}" for check in unmade]
     cures = (check.cure for check in (*failed, *unmade) if check.cure)
     advice = (*(_missing(end) if outcome == "missed" else ()), *cures)
-    alone = "_alone" * (outcome in ("flagged", "set") and end.sides.placebo is None)
+    alone = "_alone" * (outcome in ("flagged", "set") and not end.sides.compared)
     return Conclusion(outcome, say(f"flag.said.{outcome}{alone}", **numbers), tuple(reasons), advice)
 
 
