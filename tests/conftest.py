@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tiny import SENTENCES, make_model, make_tokenizer
 
-from pretrace.backends import loading
+from pretrace.backends import naming
 
 pytest_plugins = ["processes"]
 
@@ -31,8 +31,8 @@ def pytest_collection_modifyitems(items):
 
 
 HERE = Path(__file__).parent
-SRC = Path(loading.__file__).parents[1]
-PACKAGED = loading._packaged
+SRC = Path(naming.__file__).parents[1]
+PACKAGED = naming._packaged
 """Finds the packaged model itself."""
 
 
@@ -110,8 +110,8 @@ def _small_packaged(request):
     """A tiny model stands for the packaged one, which is opened wherever no second model is named, and takes half a
     minute to unpack."""
     with pytest.MonkeyPatch.context() as patch:
-        small = lambda: loading.locate(str(request.getfixturevalue("reference_folder")))  # noqa: E731
-        patch.setattr(loading, "_packaged", small)
+        small = lambda: naming.locate(str(request.getfixturevalue("reference_folder")))  # noqa: E731
+        patch.setattr(naming, "_packaged", small)
         yield
 
 
@@ -125,8 +125,8 @@ def packaged(_own_cache, monkeypatch):
             patch.setenv("PRETRACE_CACHE", str(folder))
             open_tokenizer("smollm2")
 
-    monkeypatch.setattr(loading, "_packaged", PACKAGED)
-    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "tokens")]
+    monkeypatch.setattr(naming, "_packaged", PACKAGED)
+    sources = [SRC / "backends" / f"{name}.py" for name in ("loading", "naming", "tokens")]
     (Path(os.environ["PRETRACE_CACHE"]) / "gguf").symlink_to(kept("smollm2", unpack, sources) / "gguf")
     return "smollm2"
 

@@ -205,9 +205,9 @@ def job(arguments, environment, folder, log):
     os.setsid()
     os.chdir(folder)
     if instead := environment.get(INSTEAD):
-        from pretrace.backends import loading
+        from pretrace.backends import naming
 
-        setattr(loading, "_packaged", lambda: loading.locate(instead))  # noqa: B010 (a function of the module)
+        setattr(naming, "_packaged", lambda: naming.locate(instead))  # noqa: B010 (a function of the module)
     run(arguments, {}, environment, Path(log))
 
 

@@ -48,7 +48,7 @@ from pretrace import (
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import atomic_text
-from pretrace.scoring.findings import BLIND
+from pretrace.scoring.evaluation import BLIND
 from pretrace.scoring.holdout import CorpusParts, set_aside
 from pretrace.types import Backend, Corpus
 

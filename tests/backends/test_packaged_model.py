@@ -43,10 +43,10 @@ def test_smollm2(packaged):
 
 def test_a_gguf_file_without_room_to_unpack(tmp_path, monkeypatch):
     """Where the cache cannot be written the file itself is read."""
-    from pretrace.backends import loading
+    from pretrace.backends import loading, naming
 
     blocked = tmp_path / "file"
     blocked.write_text("in the way")
     monkeypatch.setenv("PRETRACE_CACHE", str(blocked / "cache"))
-    located = loading.locate("smollm2")
+    located = naming.locate("smollm2")
     assert loading._unpacked(located, "0" * 64, loading.ModelSettings()) is located

@@ -11,8 +11,8 @@ from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 
 from pretrace.backends.proposals import (
     Vocabulary,
+    _logits_at,
     causal_proposals,
-    logits_at,
     masked_proposals,
     open_proposer,
 )
@@ -250,7 +250,7 @@ def test_logits_at_positions_are_the_models_own(family, monkeypatch):
     inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
     with torch.no_grad():
         wanted = model(**inputs).logits[rows, columns]
-    slices = list(logits_at(model, inputs, rows, columns))
+    slices = list(_logits_at(model, inputs, rows, columns))
     torch.testing.assert_close(torch.cat(slices), wanted, rtol=1e-4, atol=1e-4)
     if family != "opt":
         assert len(slices) == 2

@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from tiny import SENTENCES, make_model, make_tokenizer, naive_logp, opened, read
 
 from pretrace import open_model
-from pretrace.backends.loading import weights_hash
+from pretrace.backends.naming import weights_hash
 from pretrace.errors import ModelError
 from pretrace.types import Quantity
 

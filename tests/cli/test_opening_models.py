@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from made import mats, written
 
-from pretrace.backends import loading
+from pretrace.backends import naming
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import ModelsSettings, Target
 
@@ -15,13 +15,13 @@ from pretrace.scoring.plan import ModelsSettings, Target
 def hashed(monkeypatch):
     """How often the weights of each folder were hashed."""
     counts = Counter()
-    own = loading._remembered
+    own = naming._remembered
 
     def counted(path, memory):
         counts[path.parent.name] += 1
         return own(path, memory)
 
-    monkeypatch.setattr(loading, "_remembered", counted)
+    monkeypatch.setattr(naming, "_remembered", counted)
     return counts
 
 
@@ -59,8 +59,8 @@ def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
         monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", constants.ENDPOINT)
-        monkeypatch.setattr(loading, "_PATIENCE", 0.5)
+        monkeypatch.setattr(naming, "_PATIENCE", 0.5)
         begin = time.monotonic()
         with pytest.raises(ModelError, match="could not be had from the hub"):
-            loading.locate("nobody/nothing")
+            naming.locate("nobody/nothing")
         assert time.monotonic() - begin < 100  # without a limit it would never end

@@ -9,8 +9,7 @@ import pytest
 from odd_files import zipped
 
 from pretrace.corpora import open_corpus, open_stream
-from pretrace.corpora.documents import CHANGES, EMPTY_PAGES, FRONT_MATTER
-from pretrace.corpora.webpages import DEEPEST, decode_page, read_html
+from pretrace.corpora.documents import CHANGES, DEEPEST, EMPTY_PAGES, FRONT_MATTER, decode_page, read_html
 from pretrace.errors import MissingPackageError, TextsError
 
 docx = pytest.importorskip("docx", reason="the extra documents is not installed")

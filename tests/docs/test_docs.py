@@ -33,7 +33,7 @@ from made import options_of, written
 from tiny import make_model
 
 from benchmarks import read_results
-from pretrace.backends import loading
+from pretrace.backends import naming
 from pretrace.cli import main
 from pretrace.cli.commands import EVERYWHERE, app, places
 from pretrace.registry import backends, corpora, scores
@@ -113,7 +113,7 @@ def desk(request, packaged, tmp_path, monkeypatch):
         monkeypatch.setattr(registry, "_factories", dict(registry._factories))
         monkeypatch.setattr(registry, "_origins", dict(registry._origins))
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # `main` sets its own
-    monkeypatch.setattr(loading, "_packaged", lambda: loading.locate(str(packaged)))
+    monkeypatch.setattr(naming, "_packaged", lambda: naming.locate(str(packaged)))
     sentence = "The railway number {0} reached the valley in 18{0}, and nothing was the same again. "
     texts = [sentence.format(i) * (1 + i % 3) for i in range(24)]
     rows = [{"id": f"t{i}", "text": t, "label": i % 2, "group": f"d{i % 8}"} for i, t in enumerate(texts)]

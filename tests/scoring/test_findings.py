@@ -6,8 +6,8 @@ import made
 import pytest
 
 from pretrace.results.wording import say
-from pretrace.scoring import findings
-from pretrace.scoring.findings import BLIND, LENGTH, sentences
+from pretrace.scoring import evaluation as findings
+from pretrace.scoring.evaluation import BLIND, LENGTH, _sentences
 from pretrace.types import Estimate, Evaluation
 
 ANY, TPR = Estimate(0.5, 0.4, 0.6), Estimate(0.34, 0.25, 0.43)
@@ -42,7 +42,7 @@ def said(*rows, lead=None, **changed):
     more = {"placebo": "pythia", "lead": lambda *_: Estimate(*lead) if lead else None, **changed}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(findings, "say", named)
-        return [*filter(None, sentences(replace(figures, **counts), groups, **more))]
+        return [*filter(None, _sentences(replace(figures, **counts), groups, **more))]
 
 
 LOSS = row("loss", 0.85, 0.81, 0.89)

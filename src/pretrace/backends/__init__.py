@@ -6,8 +6,8 @@ from typing import Any
 
 from pretrace.backends.adapters import attach as open_adapter
 from pretrace.backends.huggingface import open_huggingface
-from pretrace.backends.loading import check_model, count_parameters, known_backends, open_tokenizer
-from pretrace.backends.naming import ModelSettings, served_kind, text_kind
+from pretrace.backends.loading import check_model, open_tokenizer
+from pretrace.backends.naming import ModelSettings, count_parameters, known_backends, served_kind, text_kind
 from pretrace.backends.serving.backend import open_served
 from pretrace.errors import ModelError
 from pretrace.registry import backends

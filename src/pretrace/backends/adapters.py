@@ -18,7 +18,7 @@ from typing import Any
 
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import nn, peft
-from pretrace.backends.loading import first_names
+from pretrace.backends.naming import first_names
 from pretrace.errors import ModelError, regular
 from pretrace.results.atomic import ADAPTER_CARD as CARD
 from pretrace.results.atomic import ADAPTER_KEY as KEY

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends._inside import Read, firings, last_tokens, look_inside
+from pretrace.backends._inside import Read, firings, last_tokens
 from pretrace.backends.generation import write_ends
 from pretrace.backends.libraries import inference, nn, torch
 from pretrace.backends.loading import (
@@ -26,6 +26,7 @@ from pretrace.backends.loading import (
     context_in,
     going_on,
     load,
+    look_inside,
     rope_kinds,
     turning_length,
 )
@@ -247,7 +248,7 @@ class HuggingFace:
         shared: int,
         sweep: Sweep,
         begun: Begun,
-    ) -> tuple[VocabularyReading, list[npt.NDArray[np.int64]]]:
+    ) -> tuple[_VocabularyReading, list[npt.NDArray[np.int64]]]:
         """Statistics of the positions from `starts` on of rows that take their first `shared` tokens from a few
         beginnings, and where those of each row are: those in a beginning stand there once."""
         numbers: dict[tuple[bytes, int], int] = {}
@@ -284,7 +285,7 @@ class HuggingFace:
 
     def _read(
         self, ids: torch.Tensor, predicted: npt.NDArray[np.int64], sweep: Sweep, states: States
-    ) -> tuple[VocabularyReading, list[Read]]:
+    ) -> tuple[_VocabularyReading, list[Read]]:
         """Statistics of the positions [start, stop) of each row, int64 [rows, 2], and each row's states."""
         if self.split:
             with self._watched(states, predicted[:, 1].tolist()) as inside:
@@ -296,7 +297,7 @@ class HuggingFace:
             return sweep.read(before, ids.to(self.device).reshape(-1).index_select(0, at), self.head), inside
         # An architecture that does more to its logits than the output layer: take them from the model
         # itself, a text at a time, and sweep those.
-        parts: list[VocabularyReading] = []
+        parts: list[_VocabularyReading] = []
         rows: list[Read] = []
         for i, (start, stop) in enumerate(predicted.tolist()):
             with self._watched(states, [stop]) as inside:
@@ -307,7 +308,7 @@ class HuggingFace:
         mean, std = (None if c[0] is None else torch.cat(c) for c in columns)
         logp, peak = torch.cat([part.logp for part in parts]), torch.cat([part.peak for part in parts])
         drawn = {one: torch.cat([part.drawn[one] for part in parts]) for one in sweep.draws}
-        return VocabularyReading(logp, peak, mean, std, drawn), rows
+        return _VocabularyReading(logp, peak, mean, std, drawn), rows
 
     @contextlib.contextmanager
     def _watched(self, states: States, lengths: Sequence[int]) -> Iterator[list[Read]]:
@@ -511,7 +512,7 @@ _GPU_SLICE_BYTES = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class VocabularyReading:
+class _VocabularyReading:
     """Float32 tensors on the CPU, one entry a position; `peak` is the largest log-probability over the vocabulary."""
 
     logp: torch.Tensor
@@ -558,7 +559,7 @@ class Sweep:
         self._product: torch.Tensor | None = None
 
     @inference
-    def read(self, hidden: torch.Tensor, targets: torch.Tensor, head: Head) -> VocabularyReading:
+    def read(self, hidden: torch.Tensor, targets: torch.Tensor, head: Head) -> _VocabularyReading:
         """Log-probability (natural) of each target, and mean and std of log p under the model (Zhang et al. 2024b)
         where wanted. `hidden` is [positions, width], `targets` int64 [positions]: the token after each position."""
         first = self.sums
@@ -572,10 +573,10 @@ class Sweep:
         logp, peak = (y - log_s0).cpu(), (-log_s0).cpu()
         drawn = {one: sums[first + i].cpu() for i, one in enumerate(self.draws)}
         if not self.moments:
-            return VocabularyReading(logp, peak, None, None, drawn)
+            return _VocabularyReading(logp, peak, None, None, drawn)
         centre = sums[2] / s0
         variance = (sums[3] / s0 - centre * centre).clamp_min_(0)
-        return VocabularyReading(logp, peak, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
+        return _VocabularyReading(logp, peak, (centre - log_s0).cpu(), variance.sqrt().cpu(), drawn)
 
     def _logits(self, head: Head, hidden: torch.Tensor) -> torch.Tensor:
         """The output layer's product for a slice of positions, which on a CPU the next slice overwrites, if plain."""

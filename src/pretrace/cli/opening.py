@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from pretrace.backends import open_model
 from pretrace.backends.naming import SERVED, served_kind, text_kind
@@ -34,9 +34,11 @@ def open_beside(
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
-    how: dict[str, Any] = {"placebos": beside.placebo, "several": True, "second": second}
+    wanted = ModelsSettings(
+        target=target, companions=companions, placebos=beside.placebo, several=True, second=second
+    )
     with doing("opening the models"):
-        return open_models(ModelsSettings(target=target, companions=companions, **how))
+        return open_models(wanted)
 
 
 BUDGET = Option(

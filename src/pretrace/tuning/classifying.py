@@ -19,8 +19,8 @@ import numpy as np
 from pretrace.backends.adapters import inserted
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.libraries import inference, nn, torch, transformers
-from pretrace.backends.loading import device_of, load, locate
-from pretrace.backends.naming import ModelSettings
+from pretrace.backends.loading import device_of, load
+from pretrace.backends.naming import ModelSettings, locate
 from pretrace.backends.tokens import Tokens, pack, padded
 from pretrace.statistics.documents import check_kinds
 from pretrace.tuning import new_adapter

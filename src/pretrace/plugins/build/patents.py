@@ -27,11 +27,11 @@ from selectolax.lexbor import LexborHTMLParser
 
 from pretrace import __version__
 from pretrace.corpora.dates import Days, cutoff_day, days
+from pretrace.corpora.documents import decode_page, parse_page, visible_text
 from pretrace.corpora.folders import walk
 from pretrace.corpora.opening import every_row, open_stream
 from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, unreadable_explained, without_packing
 from pretrace.corpora.reading import Columns, mended, refuse_repeated_ids, shown
-from pretrace.corpora.webpages import decode_page, parse_page, visible_text
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.writing import Row, add_strings, blind_baseline

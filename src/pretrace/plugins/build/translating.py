@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pretrace.backends import loading
+from pretrace.backends import loading, naming
 from pretrace.backends.libraries import inference, transformers
 from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import pack, readable
@@ -190,7 +190,7 @@ def open_translator(
         if importlib.util.find_spec(package) is None:
             raise MissingPackageError(package, "translation", "all")
     allow_pickle = settings.allow_pickle
-    located = loading.locate(source, allow_pickle=allow_pickle)
+    located = naming.locate(source, allow_pickle=allow_pickle)
     family: object = None
     if located.gguf is None:
         try:
@@ -203,7 +203,7 @@ def open_translator(
         told = {"label": located.label, "missing": " and ".join(missing)}
         raise ModelError(say("build.refused.no_sentencepiece", **told))
     files = located.weight_files(allow_pickle=allow_pickle)
-    digest = loading.weights_hash(files, cache_folder() / "hashes")
+    digest = naming.weights_hash(files, cache_folder() / "hashes")
     tokenizer = loading.from_pretrained(transformers.MarianTokenizer, located, settings, {})
     model, _ = loading.open_weights(transformers.MarianMTModel, located, settings)
     hashed = hashlib.sha256()
