@@ -86,7 +86,7 @@ def test_the_workers_of_ray(planted, tmp_path):
     code = (
         "from pretrace.plugins.ray import cluster as pool\n"
         "from pathlib import Path\n"
-        "with pool.connected('local') as ray:\n"
+        "with pool._connected('local') as ray:\n"
         "    print(ray.get(ray.remote(lambda: __import__('colorsys').__file__).remote()))\n"
     )
     (tmp_path / "driver.py").write_text(code)

@@ -29,7 +29,7 @@ class _RecordedTexts(NamedTuple):
     measure: Callable[[str], str]
 
 
-def recorded_sides(content: Facts, columns: Columns) -> tuple[_RecordedTexts, ...]:
+def _recorded_sides(content: Facts, columns: Columns) -> tuple[_RecordedTexts, ...]:
     """The texts that a result recorded, those in question first; names of `columns` replace the recorded ones."""
     settings = _mapping(content.get("settings"))
     given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
@@ -74,7 +74,7 @@ _NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class VerifiedPart:
+class _VerifiedPart:
     """One thing that was checked, whether it holds, and what was seen, in a sentence."""
 
     name: str
@@ -88,7 +88,7 @@ class Verification:
 
     folder: str
     kind: str
-    checks: tuple[VerifiedPart, ...]
+    checks: tuple[_VerifiedPart, ...]
 
     @property
     def holds(self) -> bool:
@@ -106,7 +106,7 @@ def verify(folder: str | Path, texts: Given | None = None, *, columns: Columns |
     result; ExpressionError for a role that it does not have; TextsError where texts that are named cannot be read.
     """
     named, own = texts or {}, verify_folder(folder)
-    sides = recorded_sides(_opened(folder).content, columns or Columns())
+    sides = _recorded_sides(_opened(folder).content, columns or Columns())
     roles = [one.role for one in sides]
     for role in named:
         if role not in roles:
@@ -125,13 +125,13 @@ def _opened(folder: str | Path) -> OpenFolder:
     return OpenFolder(runs.kind_of(Path(folder)), Path(folder), believe=True)
 
 
-def _found(name: str, wrong: Sequence[str], words: str) -> VerifiedPart:
+def _found(name: str, wrong: Sequence[str], words: str) -> _VerifiedPart:
     """A part that holds, as `words` say, unless something is wrong with it."""
     more = [f"and {len(wrong) - _NAMED} more"] if len(wrong) > _NAMED else []
-    return VerifiedPart(name, "no" if wrong else "yes", "; ".join([*wrong[:_NAMED], *more]) or words)
+    return _VerifiedPart(name, "no" if wrong else "yes", "; ".join([*wrong[:_NAMED], *more]) or words)
 
 
-def _files(opened: OpenFolder) -> VerifiedPart:
+def _files(opened: OpenFolder) -> _VerifiedPart:
     files = _mapping(opened.content.get(FILES_KEY))
     hashes = {name: value for name, value in files.items() if value is not None}
     there = {name: file_hash(opened.folder / name) for name in hashes if (opened.folder / name).is_file()}
@@ -140,7 +140,7 @@ def _files(opened: OpenFolder) -> VerifiedPart:
     return _found("files", wrong, f"all {len(hashes)} files with a recorded hash are as they were written")
 
 
-def _seal(opened: OpenFolder) -> VerifiedPart:
+def _seal(opened: OpenFolder) -> _VerifiedPart:
     marker = opened.kind.marker
     words = (
         f"{marker} is as it was sealed, with the SHA-256 {opened.seal}: compare it with one that you received "
@@ -149,7 +149,7 @@ def _seal(opened: OpenFolder) -> VerifiedPart:
     return _found("seal", [] if opened.seal_holds else [f"{marker} was changed"], words)
 
 
-def _numbers(place: Path) -> VerifiedPart:
+def _numbers(place: Path) -> _VerifiedPart:
     from pretrace.verdicts.recompute import recompute  # half a second, for all tests
 
     def shown(value: object) -> str:
@@ -158,21 +158,21 @@ def _numbers(place: Path) -> VerifiedPart:
     try:
         found = recompute(runs.load(place))
     except (OutputError, KeyError, TypeError, ValueError) as error:
-        return VerifiedPart("numbers", "no", f"they cannot be computed from the tables: {error}")
+        return _VerifiedPart("numbers", "no", f"they cannot be computed from the tables: {error}")
     if not found:
-        return VerifiedPart("numbers", "not recorded", "the tables of this result give none of them")
+        return _VerifiedPart("numbers", "not recorded", "the tables of this result give none of them")
     odd = (one for one in found if not one.agrees)
     wrong = [f"{one.name} is {shown(one.recorded)}, the tables give {shown(one.given)}" for one in odd]
     names = ", ".join(dict.fromkeys(one.name for one in found))
     return _found("numbers", wrong, f"computed again from the tables, without a model: {names}")
 
 
-def _report(opened: OpenFolder) -> VerifiedPart:
+def _report(opened: OpenFolder) -> _VerifiedPart:
     place = opened.folder
     try:
         made = runs.pages_of(place)
     except OutputError as error:
-        return VerifiedPart("report", "no", f"it cannot be made from the tables: {error}")
+        return _VerifiedPart("report", "no", f"it cannot be made from the tables: {error}")
     wrong = []
     for name, page in made.items():
         if not (place / name).is_file():
@@ -185,18 +185,18 @@ def _report(opened: OpenFolder) -> VerifiedPart:
     return _found("report", wrong, f"{' and '.join(made)}: what the tables give")
 
 
-def _texts(side: _RecordedTexts, given: str | Path | None) -> VerifiedPart:
+def _texts(side: _RecordedTexts, given: str | Path | None) -> _VerifiedPart:
     if not side.sha256:
-        return VerifiedPart(side.role, "not recorded", "no hash of them was recorded")
+        return _VerifiedPart(side.role, "not recorded", "no hash of them was recorded")
     place = side.place if given is None else str(given)
     if given is None and not (place and Path(place).exists()):
         named = f"{place} is not here" if place else "their place is not recorded"
-        return VerifiedPart(side.role, "not given", f"{named}; say where they are with --{side.role}")
+        return _VerifiedPart(side.role, "not given", f"{named}; say where they are with --{side.role}")
     try:
         same = side.measure(place) == side.sha256
     except PretraceError as error:
         if given is not None:
             raise
-        return VerifiedPart(side.role, "no", f"{place} cannot be read as it was: {error}")
+        return _VerifiedPart(side.role, "no", f"{place} cannot be read as it was: {error}")
     words = "the hash that was recorded" if same else "other texts (ids, texts, labels or order differ)"
-    return VerifiedPart(side.role, "yes" if same else "no", f"{place}: {words}")
+    return _VerifiedPart(side.role, "yes" if same else "no", f"{place}: {words}")

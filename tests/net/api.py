@@ -30,10 +30,11 @@ NAMES = {
     "pretrace.results.run": "run_load_run=load_run run_save_run=save_run",
     "pretrace.runs": "load_run save_run save_verdict scan",
     "pretrace.plugins": "SCORES",
-    "pretrace.plugins.scan.corpus": "CorpusFile Reader=CorpusReader",
-    "pretrace.plugins.scan.folding": (
-        "FoldedTexts Strings cut_of fold_pieces fold_strings folded hash_of streams_of strings_of_item strings_of_lines"
+    "pretrace.plugins.scan.corpus": (
+        "CorpusFile Reader=CorpusReader cut_of=_cut_of strings_of_item=_strings_of_item "
+        "strings_of_lines=_strings_of_lines"
     ),
+    "pretrace.plugins.scan.folding": "FoldedTexts Strings fold_pieces fold_strings hash_of streams_of",
     "pretrace.plugins.scan.searching": "REPEATS FileSearch Table=BlockTable",
     "pretrace.scores": "parse scores",
     "pretrace.scores.neurons": "GRID NAPDD",

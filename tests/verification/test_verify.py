@@ -12,7 +12,7 @@ from pretrace.cli.commands import call
 from pretrace.corpora import Columns, open_corpus
 from pretrace.corpora.opening import record_corpus
 from pretrace.errors import ExpressionError, OutputError, TextsError
-from pretrace.verification import recorded_sides, verify
+from pretrace.verification import _recorded_sides, verify
 
 
 def texts_of(number, word="cat"):
@@ -143,7 +143,7 @@ def rows(word, number=5, **more):
 
 def measured(content):
     """Whether each side of a result is what is at its recorded place."""
-    sides = recorded_sides(content, Columns())
+    sides = _recorded_sides(content, Columns())
     return {one.role: one.measure(one.place) == one.sha256 for one in sides}
 
 

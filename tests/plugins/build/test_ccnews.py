@@ -22,7 +22,6 @@ from pretrace.plugins.build.ccnews import (
     EMPTY,
     BackTranslation,
     CcnewsSettings,
-    Changed,
     Masking,
     Rewriting,
     _split_of,
@@ -59,13 +58,13 @@ class Marked:
     opening: ModelSettings = field(default_factory=ModelSettings)
     kind = "trans"
 
-    def open(self):
+    def _open(self):
         return {"model": "marker", "weights": "0" * 64}, self._change
 
     def _change(self, texts, seed):
         self.given.extend(texts)
         why = {True: "came back odd", False: ""}
-        return [Changed(f"{text} Machina.", why[bool(re.search(self.faulty, text))]) for text in texts]
+        return [(f"{text} Machina.", why[bool(re.search(self.faulty, text))]) for text in texts]
 
 
 def test_the_published_recipe(tmp_path):
@@ -205,13 +204,13 @@ def test_a_fault_of_either_way_is_one_of_the_text(monkeypatch):
         facts = {}  # noqa: RUF012
 
         def __init__(self, *faults):
-            self.translate = lambda texts: [Changed(f"{t}!", f) for t, f in zip(texts, faults, strict=True)]
+            self.translate = lambda texts: [(f"{t}!", f) for t, f in zip(texts, faults, strict=True)]
 
     ways = iter([Faulty("", CUT, EMPTY), Faulty(CUT, EMPTY, "")])
     monkeypatch.setattr(ccnews, "open_translator", lambda *_, **__: next(ways))
-    _, change = BackTranslation().open()
+    _, change = BackTranslation()._open()
     found = change(["a", "b", "c"], 0)
-    assert [one.fault for one in found] == [CUT, CUT, EMPTY]
+    assert [fault for _, fault in found] == [CUT, CUT, EMPTY]
 
 
 def test_masking_by_a_real_model(tmp_path):
@@ -263,8 +262,8 @@ sys.path[:0] = [{tests!r}, {here!r}]
 from test_ccnews import sayings
 from pretrace.plugins.build.ccnews import CcnewsSettings, build_ccnews
 from pretrace.plugins.build.ccnews import BackTranslation
-from pretrace.plugins.build.translating import Translator
-real, left = Translator._batch, int(sys.argv[1])
+from pretrace.plugins.build.translating import _Translator
+real, left = _Translator._batch, int(sys.argv[1])
 def batch(self, texts):
     global left
     if left == 0:
@@ -272,7 +271,7 @@ def batch(self, texts):
     left -= 1
     print("batch", *texts, sep="|", flush=True)
     return real(self, texts)
-Translator._batch = batch
+_Translator._batch = batch
 settings = CcnewsSettings(texts=12, fewest_words=5)
 method = BackTranslation({there!r}, {back!r})
 build_ccnews(sayings("m", 8, 0), sayings("n", 8, 1), method, folder=Path({out!r}), settings=settings)

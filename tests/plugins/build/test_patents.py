@@ -20,15 +20,15 @@ from pretrace.corpora import open_corpus
 from pretrace.corpora.dates import days
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build.patents import (
-    Dates,
-    Pages,
     PatentPages,
     PatentSettings,
     _Builder,
     _chinese_share,
+    _Dates,
     _drop_lines,
     _find_boilerplate,
     _jieba_tokenizer,
+    _Pages,
     _read_markup,
     _sort_page,
     _take_labels,
@@ -71,7 +71,7 @@ def test_members_are_old_and_non_members_new(built):
 
 
 def test_a_snippet_is_so_many_words_of_its_page(built, pages):
-    texts = {name: text for name, text, _ in Pages(PatentPages(pages))}
+    texts = {name: text for name, text, _ in _Pages(PatentPages(pages))}
     starts = set()
     for row in built.rows:
         text = str(row["text"])
@@ -139,7 +139,7 @@ def test_dates_from_a_table_and_from_names(tmp_path):
     (place / "guessed.txt").write_bytes(made.text("h").encode("gb18030"))
     table = "page,published,priority\na.txt,2015-07-03,\nsub/b,,2024-06\ngone,,\n"
     (tmp_path / "dates.csv").write_text(table)
-    reader = Pages(PatentPages(place, dates=tmp_path / "dates.csv"))
+    reader = _Pages(PatentPages(place, dates=tmp_path / "dates.csv"))
     found = {name: (str(dates.published), str(dates.priority)) for name, _, dates in reader}
     assert found == {
         "a.txt": ("2015-07-03", "None"),
@@ -169,16 +169,16 @@ def test_a_table_of_pages(tmp_path, kind):
             csv.writer(file).writerows([rows[0], *(row.values() for row in rows)])
     else:
         parquet.write_table(pyarrow.Table.from_pylist(rows), path)
-    found = list(Pages(PatentPages(path)))
+    found = list(_Pages(PatentPages(path)))
     dated = {name: str(dates.published) for name, _, dates in found}
     assert dated == {"CN1": "2019-01-01", "CN2": "2020-02-02"}
     assert found[1][1] == made.text("CN2").replace("\n", " ")
     with pytest.raises(TextsError, match=r"no column 'when'; .*'id', 'html'"):
-        list(Pages(PatentPages(path, published="when")))
+        list(_Pages(PatentPages(path, published="when")))
     if kind == "jsonl":
         path.write_text(json.dumps({**rows[0], "id": [1]}))
         with pytest.raises(TextsError, match=r"row 0 .*\[1\]"):
-            list(Pages(PatentPages(path)))
+            list(_Pages(PatentPages(path)))
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_table_of_pages(tmp_path, kind):
     ],
 )  # fmt: skip
 def test_on_which_side_a_page_is(published, priority, expected):
-    found = _sort_page(Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
+    found = _sort_page(_Dates(days(published), days(priority)), date(2023, 1, 1), date(2024, 3, 1))
     if isinstance(expected, bool):
         assert found is expected
     else:
@@ -216,7 +216,7 @@ def test_nothing_left_says_why_and_writes_nothing(tmp_path):
     (tmp_path / "empty").mkdir()
     for name, message in (("gone", "no file or folder"), ("empty", r"holds no \.txt file")):
         with pytest.raises(TextsError, match=message):
-            list(Pages(PatentPages(tmp_path / name)))
+            list(_Pages(PatentPages(tmp_path / name)))
 
 
 # Pages of HTML: their text, and their dates by rule.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import jensenshannon
 
-from pretrace.plugins.build.set_similarity import Comparing, compare_sets, js_divergence
+from pretrace.plugins.build.set_similarity import Comparing, _js_divergence, compare_sets
 from pretrace.types import Text
 
 
@@ -54,7 +54,7 @@ def test_divergence_is_scipys():
     rng = np.random.default_rng(0)
     for _ in range(20):
         p, q = rng.integers(0, 4, 30).astype(float), rng.integers(0, 4, 30).astype(float)
-        assert js_divergence(p, q) == pytest.approx(jensenshannon(p, q, base=2) ** 2)
+        assert _js_divergence(p, q) == pytest.approx(jensenshannon(p, q, base=2) ** 2)
     a, b = made(8, words=WORDS, name="a"), made(8, words=OTHERS, name="b")
     *_, divergence, distance = compare_sets(a, b, Comparing(halves=1))[0]
     assert distance.across.value == pytest.approx(np.sqrt(divergence.across.value * np.log(2)))

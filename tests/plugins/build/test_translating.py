@@ -7,7 +7,7 @@ from tiny_marian import SAYINGS, make_marian
 
 from pretrace.backends.naming import ModelSettings
 from pretrace.errors import MissingPackageError, ModelError
-from pretrace.plugins.build.translating import CUT, EMPTY, Translator, open_translator
+from pretrace.plugins.build.translating import CUT, EMPTY, _Translator, open_translator
 
 
 def opened(folder, **how):
@@ -25,15 +25,15 @@ def test_sentence_by_sentence_with_the_space_between(marian):
     found = opened(marian).translate(texts)
     french = list(SAYINGS.values())
     expected = [" ".join(french), f"  {french[0]}\n\n{french[1]} ", *french[2:], "", " \n"]
-    assert [one.text for one in found] == expected
-    assert not any(one.fault for one in found)
+    assert [text for text, _ in found] == expected
+    assert not any(fault for _, fault in found)
 
 
 def test_greedy_or_the_models_own_beams(marian):
     assert opened(marian).beams == 2
     greedy = opened(marian, beams=1)
     assert greedy.fingerprint != opened(marian).fingerprint
-    assert [one.text for one in greedy.translate(list(SAYINGS))] == list(SAYINGS.values())
+    assert [text for text, _ in greedy.translate(list(SAYINGS))] == list(SAYINGS.values())
 
 
 def test_a_long_text_is_translated_whole(marian):
@@ -41,22 +41,22 @@ def test_a_long_text_is_translated_whole(marian):
     sentence = " ".join(f"word{i}" for i in range(100))  # more than the model reads
     pieces = translator._pieces(sentence)
     assert len(pieces) > 5
-    assert len(translator.translate([sentence])[0].text.split()) >= len(pieces)
+    assert len(translator.translate([sentence])[0][0].split()) >= len(pieces)
 
 
 def test_what_has_no_end_is_counted(marian):
     translator = opened(marian, cache=False)
     bias = translator._model.final_logits_bias
     bias[0, 0] = -1e4
-    assert translator.translate(["It rained for seven days."])[0].fault == CUT
+    assert translator.translate(["It rained for seven days."])[0][1] == CUT
     bias[0, 0] = 1e4
     [none] = translator.translate(["It rained for seven days. ***"])
-    assert (none.text.strip(), none.fault) == ("", EMPTY)
+    assert (none[0].strip(), none[1]) == ("", EMPTY)
 
 
 def test_nothing_is_translated_twice(marian, monkeypatch):
     seen = []
-    real = Translator._batch
+    real = _Translator._batch
 
     def watched(self, texts):
         if len(seen) + len(texts) > limit:
@@ -64,7 +64,7 @@ def test_nothing_is_translated_twice(marian, monkeypatch):
         seen.extend(texts)
         return real(self, texts)
 
-    monkeypatch.setattr(Translator, "_batch", watched)
+    monkeypatch.setattr(_Translator, "_batch", watched)
     limit, translator = 3, opened(marian)
     translator._budget = 20  # one sentence at a time
     with pytest.raises(KeyboardInterrupt):
@@ -72,7 +72,7 @@ def test_nothing_is_translated_twice(marian, monkeypatch):
     assert len(seen) == 3
     limit, again = 8, opened(marian)
     again._budget = 20
-    assert again.translate([" ".join(SAYINGS), *SAYINGS])[0].text == " ".join(SAYINGS.values())
+    assert again.translate([" ".join(SAYINGS), *SAYINGS])[0][0] == " ".join(SAYINGS.values())
     assert sorted(seen) == sorted(SAYINGS)
 
 

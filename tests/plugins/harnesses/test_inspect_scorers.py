@@ -21,8 +21,8 @@ import pretrace
 from pretrace.errors import ModelError
 from pretrace.plugins.harnesses.inspect_scorers import (
     SCORERS,
-    SampleReading,
     _opened_by,
+    _SampleReading,
     _warn,
     contamination,
     membership,
@@ -110,7 +110,7 @@ def test_known_non_members_may_be_samples(monkeypatch):
     draw = np.random.default_rng(0)
     values = {text: -1 - draw.random() for text in asked} | {text: -2.5 - draw.random() for text in known}
     read = lambda _, corpus, __: {one.id: values[one.text] for one in corpus.texts}  # noqa: E731
-    monkeypatch.setattr(SampleReading, "values", read)
+    monkeypatch.setattr(_SampleReading, "values", read)
     samples = [Sample(input=text, id=f"a{i}") for i, text in enumerate(asked)]
     samples += [Sample(input=text, id=f"k{i}", metadata={"nonmember": True}) for i, text in enumerate(known)]
     model = get_model("mockllm/model", custom_outputs=lambda *_: bare_output())

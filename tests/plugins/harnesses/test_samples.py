@@ -55,7 +55,7 @@ def test_requests_are_rebuilt_as_the_harness_made_them(logs, model_folder):
     assert is_log(str(logs[0]))
     assert is_log(str(log.path))
     assert not is_log(str(model_folder))
-    assert (log.model, log.shots, log.filter) == (str(model_folder), 1, "none")
+    assert (log.model, log._shots, log.filter) == (str(model_folder), 1, "none")
     assert len(log.items) == len(PUBLISHED)
     for item, doc in zip(log.items, PUBLISHED, strict=True):
         assert item.doc == doc

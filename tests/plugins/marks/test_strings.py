@@ -217,7 +217,7 @@ def null_of_answers(rng, seed):
     random = Random(1000 + seed)
     for one in canaries.natural_canaries(sums(seed, 8), SETTINGS, text=True).strings:
         answer = "".join(random.choices("0123456789abcdef", k=20))
-        row = np.array([canaries.went_on(answer, one.begun, some) for some in one.every])
+        row = np.array([canaries._went_on(answer, one.begun, some) for some in one.every])
         yield row + 1e-9 * rng.random(len(row))
 
 
@@ -255,4 +255,4 @@ def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
     ],
 )  # fmt: skip
 def test_how_much_of_the_rest_was_written(answer, share):
-    assert canaries.went_on(answer, "ab", "abcdef") == share
+    assert canaries._went_on(answer, "ab", "abcdef") == share

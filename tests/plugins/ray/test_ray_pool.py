@@ -120,7 +120,7 @@ def test_more_workers_than_processors_do_not_wait_for_each_other(ray):
 def test_an_address_without_ray(address, monkeypatch):
     package = pytest.importorskip("ray")
     monkeypatch.setattr(package, "is_initialized", lambda: False)
-    with pytest.raises(PretraceError, match="--ray address="), pool.connected(address):
+    with pytest.raises(PretraceError, match="--ray address="), pool._connected(address):
         pass
 
 

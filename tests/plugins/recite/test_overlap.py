@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pretrace.plugins.recite import common_runs, edit_distance, longest_run, share_covered
+from pretrace.plugins.recite import _common_runs, _edit_distance, _share_covered
 from pretrace.statistics.words import RUN, Worded, in_runs
 
 
@@ -17,18 +17,17 @@ def test_against_plain_loops(seed):
     one, other = made(rng, int(rng.integers(0, 40))), made(rng, int(rng.integers(0, 200)))
     first, second = Worded.of(one).words, Worded.of(other).words
     inside = [False] * len(first)
-    longest = 0
     for i in range(len(first)):
         for k in range(len(second)):
             n = 0
             while i + n < len(first) and k + n < len(second) and first[i + n] == second[k + n]:
                 n += 1
-            longest = max(longest, n)
             if n >= RUN:
                 inside[i : i + n] = [True] * n
     assert in_runs(first, Worded.of(other).grams, RUN).tolist() == inside
-    assert longest_run(first, second) == longest
-    runs = [[*map(int, run.split("-"))] for run in common_runs(one, Worded.of(other).grams).split()]
+    runs = [
+        [*map(int, run.split("-"))] for run in _common_runs(Worded.of(one), Worded.of(other).grams).split()
+    ]
     assert [at for run in runs for at in run] == sorted({at for run in runs for at in run})
     assert sum(len(Worded.of(one[start:end]).words) for start, end in runs) == sum(inside)
     table = [[max(i, k) for k in range(len(other) + 1)] for i in range(len(one) + 1)]
@@ -36,12 +35,12 @@ def test_against_plain_loops(seed):
         for k in range(1, len(other) + 1):
             change = table[i - 1][k - 1] + (one[i - 1] != other[k - 1])
             table[i][k] = min(table[i - 1][k] + 1, table[i][k - 1] + 1, change)
-    assert edit_distance(one, other) == table[-1][-1]
+    assert _edit_distance(one, other) == table[-1][-1]
 
 
 def test_signs_of_chinese_are_words_of_their_own_and_nothing_has_nothing_in_common():
     text = Worded.of("春眠不觉晓,处处闻啼鸟 spring")
     assert len(text.words) == 11
-    assert share_covered(text, Worded.of("他说:春眠不觉晓!").grams) == pytest.approx(5 / 11)
-    assert share_covered(Worded.of(""), text.grams) == 0
-    assert (longest_run((), ("a",)), edit_distance("", "abc")) == (0, 3)
+    assert _share_covered(text, Worded.of("他说:春眠不觉晓!").grams) == pytest.approx(5 / 11)
+    assert _share_covered(Worded.of(""), text.grams) == 0
+    assert _edit_distance("", "abc") == 3

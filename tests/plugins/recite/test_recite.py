@@ -44,9 +44,9 @@ def test_what_is_printed_is_shown(text, tmp_path):
 def test_the_chance_of_an_end_is_the_product_of_its_tokens():
     """The model gives each character of its texts 0.01 nats; that it draws as a softmax does: tests/scores."""
     before, after = zip(*((one.prefix, one.suffix) for one in WINDOWS.found[:3]), strict=True)
-    found = room.end_logp(KNOWS, before, after, cache=False, progress=Progress())
+    found = room._end_logp(KNOWS, before, after, cache=False, progress=Progress())
     assert found == pytest.approx([-0.01 * len(end) for end in after], rel=1e-5)
-    assert room.printed(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
+    assert room._how_far(np.array([0.0, np.log(1e-9), -np.inf])).tolist() == [6.0, 0.0, 0.0]
 
 
 @pytest.mark.parametrize("text", [False, True])
@@ -84,13 +84,13 @@ def test_a_window_is_held_against_another_document_of_its_set_and_of_its_place()
     others = [(one, ends[one.control, one.other]) for one in made.found]
     assert all(one.document != other.document for one, other in others)
     assert np.mean([one.place == other.place for one, other in others]) > 0.8  # a last window may be alone
-    spread = room.cut_windows({text.id: text.text for text in corpus("a", 6, words=300).texts}, {}, 2, 0)
+    spread = room._cut_windows({text.id: text.text for text in corpus("a", 6, words=300).texts}, {}, 2, 0)
     assert {one.place for one in spread.found} == {0, max(one.place for one in made.found) // 2}
 
 
 def test_pieces_are_the_text_without_a_short_rest():
     for text in ("word " * 300, "春眠不觉晓处处闻啼鸟" * 40, "x" * 1000, ""):
-        made = room.pieces(text)
+        made = room._pieces(text)
         assert text.startswith("".join(made))
         assert len(text.encode()) - len("".join(made).encode()) < room.PIECE + 1
         assert all(len(one.encode()) >= room.PIECE and len(one) <= room.PIECE + 42 for one in made)
@@ -115,12 +115,12 @@ def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_acc
 ):
     """Models that print the windows of texts and controls so far, and no other document's end."""
     own = {"controls": CONTROLS, "windows": WINDOWS}
-    test = room.Recite(corpus=TEXTS, models=MODELS, settings=SETTINGS, **own)
+    test = room._Recite(corpus=TEXTS, models=MODELS, settings=SETTINGS, **own)
 
     def values(texts, controls):
         own = np.array([controls if one.control else texts for one in test.windows.found])
         own = own + np.random.default_rng(round(10 * (texts + 7 * controls))).uniform(0, 0.1, len(own))
-        return test.numbers(room.Recited(own, np.zeros(len(own))))
+        return test.numbers(room._Recited(own, np.zeros(len(own))))
 
     how = {"draws": SETTINGS.draws, "seed": 0}
     if second is None:
@@ -133,15 +133,15 @@ def test_what_is_printed_of_controls_and_by_a_second_model_counts_against_an_acc
 def test_refusals_are_told_in_any_language_by_what_they_share():
     ends = ["uno dos tres cuatro cinco seis siete ocho nueve diez once doce"] * 2
     ends += ["one two three four five six seven eight nine ten eleven twelve"] * 2
-    windows = [room.Window(f"d{i}", 0, f"beginning {i}", end, "other") for i, end in enumerate(ends)]
+    windows = [room._Window(f"d{i}", 0, f"beginning {i}", end, "other") for i, end in enumerate(ends)]
     no = Written("Lo siento, pero no puedo continuar ese texto porque es de otros y tiene derechos.")
     short = Written("Das darf ich nicht.")
     cut = Written("Das darf ich nicht.", ended=False)
     good = Written("uno dos tres cuatro cinco seis.")
     other = Written("and so the cat went on to sit on that other mat until the end of it came")
     written = [[no, good], [no, other], [no, short], [cut, Written("")]]
-    assert room.refusing(windows, written) == [[True, False], [True, False], [True, True], [False, False]]
-    assert room.refusing(windows[:2], written[:2]) == [[False, False]] * 2  # two alike may be chance
+    assert room._refusing(windows, written) == [[True, False], [True, False], [True, True], [False, False]]
+    assert room._refusing(windows[:2], written[:2]) == [[False, False]] * 2  # two alike may be chance
 
 
 @pytest.mark.parametrize("refused", [True, False])
@@ -159,7 +159,7 @@ def test_a_model_that_refuses_in_another_language_is_told(refused, monkeypatch):
 
 @pytest.mark.parametrize("p", [1.0, 0.9, 0.5, 0.01, 1e-12])
 def test_tries_are_the_fewest_with_an_even_chance(p):
-    tries, missed = float(room.tries_for(np.log(p))), np.log1p(-p) if p < 1 else -np.inf
+    tries, missed = float(room._tries_for(np.log(p))), np.log1p(-p) if p < 1 else -np.inf
     assert -np.expm1(tries * missed) >= 0.5 * (1 - 1e-9)
     assert tries == 1 or -np.expm1((tries - 1) * missed) < 0.5
-    assert np.isinf(room.tries_for(-np.inf))
+    assert np.isinf(room._tries_for(-np.inf))

@@ -13,9 +13,7 @@ from made import prose, written
 from pretrace import open_corpus
 from pretrace.errors import OutputError
 from pretrace.plugins.scan import scan as room
-from pretrace.plugins.scan.corpus import CorpusReader, files_of, find_own_files
-from pretrace.plugins.scan.folding import FoldedTexts
-from pretrace.plugins.scan.searching import is_common
+from pretrace.plugins.scan.corpus import CorpusReader, files_of
 from pretrace.runs import load
 
 
@@ -85,9 +83,8 @@ def test_what_is_read_in_parts_is_the_same_to_the_bit(place):
             np.testing.assert_array_equal(np.array(values), np.array(other.columns[name]))
     with pytest.raises(OutputError, match="--near"):
         room.scan(asked(place), place / "more.parts")
+    written(place / "texts.jsonl", [{"text": prose(99)}])
     other = asked(place, **how)
-    other.texts = (*other.texts[1:], other.texts[0])
-    other.folded = FoldedTexts(other.written)
     with pytest.raises(OutputError, match="for other texts"):
         room.scan(other, place / "more.parts")
     (place / "letter.parts").mkdir()
@@ -144,9 +141,11 @@ def test_short_texts_and_the_texts_own_file_are_told(place, call):
     assert "The corpus holds files of the texts themselves" in said
     assert "Too short to be looked for (fewer than 50 letters and digits): 1." in said
     other = str(written(place / "other.jsonl", [{"id": "o", "text": prose(91)}]))
-    assert [one.address for one in find_own_files(files_of([other, str(short)]), str(short))] == [str(short)]
+    assert [one.address for one in room._find_own_files(files_of([other, str(short)]), str(short))] == [
+        str(short)
+    ]
     folder = place / "corpus"
-    assert len(find_own_files(files_of([str(folder)]), str(folder))) == 5
+    assert len(room._find_own_files(files_of([str(folder)]), str(folder))) == 5
     only = written(place / "short.jsonl", [{"id": "s", "text": "too short"}])
     code, said = call(only, "--corpus", place / "corpus", "--out", place / "OUT2")
     assert (code, "50 letters and digits or more" in said) == (2, True)
@@ -174,10 +173,8 @@ def test_a_passage_that_stands_everywhere_does_not_count(place, call):
 
 
 def test_common_is_what_stands_in_very_many_documents_beside_the_rest():
-    assert is_common(1000, 1000)
-    assert is_common(100, 10)
-    assert not is_common(100, 11)
-    assert not is_common(99, 1)
+    found = [room._is_common(*one) for one in ((1000, 1000), (100, 10), (100, 11), (99, 1))]
+    assert found == [True, True, False, False]
 
 
 def test_a_text_file_is_one_document_however_long(place, monkeypatch):

@@ -19,7 +19,6 @@ from net.api import (
     cut_of,
     fold_pieces,
     fold_strings,
-    folded,
     hash_of,
     streams_of,
     strings_of_item,
@@ -37,6 +36,10 @@ WORDS = [
 def made(rng, words):
     """Odd prose: repeats, other scripts, runs of white space, capital letters."""
     return " ".join(rng.choice(WORDS) for _ in range(words))
+
+
+def folded(text):
+    return fold_pieces([text.encode("utf-8", "surrogatepass")])[0]
 
 
 def naive(text, document):

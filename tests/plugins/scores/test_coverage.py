@@ -6,7 +6,7 @@ import torch
 from tiny import SENTENCES, opened
 
 from pretrace.backends.generation import Writer
-from pretrace.plugins.scores.prefixed import covered
+from pretrace.plugins.scores.prefixed import _covered
 from pretrace.scores import parse
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models
@@ -45,7 +45,7 @@ def test_the_likeliest_end_is_the_models_own(backend):
      ([1, 2, 3, 9, 2, 3, 4], [1, 2, 3, 4], 6 / 7), ([5, 1, 2, 3], [3, 2, 1, 5], 0.0)],
 )  # fmt: skip
 def test_covered(end, made, share):
-    assert covered(np.array(end, dtype=np.int32), np.array(made, dtype=np.int32), 3) == pytest.approx(share)
+    assert _covered(np.array(end, dtype=np.int32), np.array(made, dtype=np.int32), 3) == pytest.approx(share)
 
 
 def test_the_fewest_tokens_leave_an_end_with_a_run():

@@ -85,9 +85,9 @@ def test_a_record_that_names_files_elsewhere_is_no_way_to_them(filled):
 
 def test_where_a_text_stands_among_known_ones():
     one = make_run("text").rows(np.array([False, False, True, False]))  # loss 4, zlib 5
-    (loss, zlib) = reading_texts.places(one, make_run("known"))
+    (loss, zlib) = reading_texts._places(one, make_run("known"))
     assert (loss["known"], loss["above"], loss["share"]) == (4, 2, 0.5)
     assert "Where the text stands in loss: at 4, among 0 to 6" in loss["drawn"]
     assert zlib["score"] == "zlib"
-    lower = reading_texts.places(one, make_run("known", 10.0))[0]
+    lower = reading_texts._places(one, make_run("known", 10.0))[0]
     assert (lower["above"], lower["share"]) == (4, 0.0)

@@ -80,17 +80,17 @@ class BackTranslation:
     def __post_init__(self) -> None:
         check_ranges(self)
 
-    def open(self) -> tuple[Mapping[str, Any], Change]:
+    def _open(self) -> tuple[Mapping[str, Any], Change]:
         """Facts of both translators, loaded, and what translates."""
         how: dict[str, Any] = {"beams": self.beams, "cache": is_kept()}
         there, back = (open_translator(model, self.opening, **how) for model in (self.there, self.back))
 
         def change(texts: Sequence[str], seed: int) -> list[Changed]:  # nothing is drawn: seed is not used
             abroad = there.translate(texts)
-            home = back.translate([one.text for one in abroad])
+            home = back.translate([text for text, _ in abroad])
             return [
-                Changed(last.text, max(first.fault, last.fault, key=_FAULTS.index) or _same(text, last.text))
-                for text, first, last in zip(texts, abroad, home, strict=True)
+                (new, max(first, last, key=_FAULTS.index) or _same(old, new))
+                for old, (_, first), (new, last) in zip(texts, abroad, home, strict=True)
             ]
 
         return {"there": dict(there.facts), "back": dict(back.facts)}, change
@@ -110,7 +110,7 @@ class Masking:
     def __post_init__(self) -> None:
         require(0 < self.share < 1, f"--mask share must be between 0 and 1, found {self.share:g}.")
 
-    def open(self) -> tuple[Mapping[str, Any], Change]:
+    def _open(self) -> tuple[Mapping[str, Any], Change]:
         """Facts of the masked language model, loaded, and what masks."""
         proposer = open_proposer(f"masked:{self.model}", cache=is_kept(), **asdict(self.opening))
         assert isinstance(proposer, Proposals)
@@ -126,7 +126,7 @@ class Masking:
             every = [part for some in parts for part in some]
             made = iter(proposer.propose(every, number=1, share=self.share, seed=seed))
             joined = ["".join(next(made)[0] for _ in some) for some in parts]
-            return [Changed(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
+            return [(new, _same(old, new)) for old, new in zip(texts, joined, strict=True)]
 
         return {**proposer.facts, "share": self.share, "piece": most}, change
 
@@ -152,7 +152,7 @@ class Rewriting:
         told = {"place": PLACE, "prompt": PROMPT, "found": self.prompt[:60]}
         require(PLACE in self.prompt, say("build.refused.prompt_place", **told))
 
-    def open(self) -> tuple[Mapping[str, Any], Change]:
+    def _open(self) -> tuple[Mapping[str, Any], Change]:
         """Facts of the model, loaded, or of the server, and what rewrites."""
         model = open_instructed(self.model, self.opening, cache=is_kept())
 
@@ -161,7 +161,7 @@ class Rewriting:
             sampling = Sampling(temperature=self.temperature)
             answers = model.answers(asked, tokens=self.tokens, sampling=sampling, seed=seed)
             return [
-                Changed(one.text, _same(text, one.text) if one.ended or not one.text else CUT)
+                (one.text, _same(text, one.text) if one.ended or not one.text else CUT)
                 for text, one in zip(texts, answers, strict=True)
             ]
 
@@ -214,7 +214,7 @@ def _draw_candidates(
             continue
         shown = _take_sentences(text.text, settings.most_words)
         keys = {_content_key(text.text), _content_key(shown)}
-        if _count_words(shown) < settings.fewest_words:
+        if len(WORD.findall(shown)) < settings.fewest_words:
             left[f"{side}: fewer than {settings.fewest_words} words"].append(name)
         elif keys & known:
             left[f"{side}: also among the members"].append(name)
@@ -226,15 +226,6 @@ def _draw_candidates(
             yield Text(f"{side}-{name}", shown, group=f"{side}-{text.document}")
 
 
-def _count_words(text: str) -> int:
-    """Words of a text; a character counts as one in scripts that are written without spaces.
-
-    >>> _count_words("It rained, twice."), _count_words("今日は雨")
-    (3, 4)
-    """
-    return sum(1 for _ in WORD.finditer(text))
-
-
 def _take_sentences(text: str, most: int) -> str:
     """The sentences from the start of a text that have at most so many words, without white space at the ends; the
     first words of the first sentence where that alone has more.
@@ -244,12 +235,12 @@ def _take_sentences(text: str, most: int) -> str:
     """
     taken, room = [], most
     for sentence in split_sentences(text):
-        number = _count_words(sentence)
+        number = len(WORD.findall(sentence))
         if number > room:
             break
         taken.append(sentence)
         room -= number
-    if not "".join(taken).strip() and _count_words(text):
+    if not "".join(taken).strip() and WORD.search(text):
         at = next((found.end() for k, found in enumerate(WORD.finditer(text), 1) if k == most), len(text))
         return text[:at].strip()
     return "".join(taken).strip()
@@ -328,7 +319,7 @@ def build_ccnews(
     for name, corpus, known in ((MEMBERS, members, frozenset[bytes]()), (NONMEMBERS, nonmembers, among)):
         sides[name] = list(_draw_candidates(corpus, name, settings, known=known, left=left))
         _refuse_few(name, len(sides[name]), settings)
-    facts, change = method.open()
+    facts, change = method._open()
     rows: list[writing.Row] = []
     for name, some in sides.items():
         changed = name == NONMEMBERS or settings.transform_both
@@ -353,7 +344,7 @@ def build_ccnews(
         "settings": recorded,
         "models": dict(facts),
         "rows": _sizes(rows),
-        "left_out": left.plain(),
+        "left_out": writing.record_left_out(left),
         "blind": _blind(rows, settings),
         "software": record_software(),
     }
@@ -381,12 +372,12 @@ def _changed(
     following = iter(drawn)
     while len(made) < size and (some := list(islice(following, min(_TOGETHER, size - len(made))))):
         begin, given = time.perf_counter(), [one.text for one in some]
-        for one, changed in zip(some, change(given, settings.seed), strict=True):
-            if changed.fault:
-                left[f"{name}: {changed.fault}"].append(one.id)
+        for one, (text, fault) in zip(some, change(given, settings.seed), strict=True):
+            if fault:
+                left[f"{name}: {fault}"].append(one.id)
             else:
-                made.append((one, changed.text))
-        number = sum(_count_words(one.text) for one in some)
+                made.append((one, text))
+        number = sum(len(WORD.findall(one.text)) for one in some)
         progress.advance(len(some), number, time.perf_counter() - begin, True)
     _refuse_few(name, len(made), settings)
     return made
@@ -400,7 +391,8 @@ def _sizes(rows: Sequence[writing.Row]) -> dict[str, Any]:
         changed = [(row["original"], row["text"]) for row in side if row["transformed"]]
         kept, splits = shared_words(changed), [row["split"] for row in side]
         words, before = (
-            round(float(np.mean([_count_words(row[one]) for row in side])), 2) for one in ("text", "original")
+            round(float(np.mean([len(WORD.findall(row[one])) for row in side])), 2)
+            for one in ("text", "original")
         )
         told[name] = {
             "texts": len(side),

@@ -119,7 +119,7 @@ class _TextSets:
     b: str = option(help="The texts they are compared with.", metavar="B", path="in")
     columns: Unlabelled = field(default_factory=Columns)
 
-    def open(self) -> tuple[Corpus, Corpus]:
+    def _open(self) -> tuple[Corpus, Corpus]:
         """Both sets, without their labels."""
         columns = replace(self.columns, label="")
         return open_corpus(self.a, columns), open_corpus(self.b, columns)
@@ -131,7 +131,7 @@ def gap(
     drawn: Annotated[ScoreSettings, "seed"],
 ) -> Reply:
     """How far apart two sets of texts are, by classifiers that see no model."""
-    found = measure(*pair.open(), settings.classifiers, seed=drawn.seed)
+    found = measure(*pair._open(), settings.classifiers, seed=drawn.seed)
 
     rows = [(one.classifier, bracketed(one.auc, ends=3), f"{one.texts:,}") for one in found]
     words = "0.5: no classifier of texts can tell A from B. Where one can, a membership score may, too."
@@ -152,7 +152,7 @@ def quality(
     """How alike two sets of texts are, beside how alike A is to itself: shared words, embeddings, divergence."""
     if figures is not None:
         check_writable(figures, FIGURES)
-    first, second = pair.open()
+    first, second = pair._open()
     missing = ""
     try:
         embed = None if embeddings == "none" else open_embedder(embeddings)

@@ -77,24 +77,24 @@ _LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Dates:
+class _Dates:
     """When a patent was published, and the date its priority counts from; None where that is not known."""
 
     published: Days | None = None
     priority: Days | None = None
 
-    def __or__(self, other: Dates) -> Dates:
+    def __or__(self, other: _Dates) -> _Dates:
         """These dates, and those of the other for what is not known here."""
-        return Dates(self.published or other.published, self.priority or other.priority)
+        return _Dates(self.published or other.published, self.priority or other.priority)
 
 
-def _earliest(written: Mapping[str, list[str]], where: str = "") -> Dates:
+def _earliest(written: Mapping[str, list[str]], where: str = "") -> _Dates:
     """The earliest of the dates that were written as each; `where` is what their names begin with."""
     known = (filter(None, map(days, written.get(where + name, ()))) for name in ("published", "priority"))
-    return Dates(*(min(some, key=lambda one: (one.first, one.last), default=None) for some in known))
+    return _Dates(*(min(some, key=lambda one: (one.first, one.last), default=None) for some in known))
 
 
-def _read_markup(html: str) -> tuple[str, Dates]:
+def _read_markup(html: str) -> tuple[str, _Dates]:
     """The text of a page, a line a block of it, and its dates. TextsError for tags nested deeper than in any page."""
     # rows and cells as plain blocks, since a parser drops those that stand outside of a table
     page = parse_page(_OF_TABLES.sub(r"<\1div", html))
@@ -130,7 +130,7 @@ def _marked_dates(page: LexborHTMLParser) -> dict[str, list[str]]:
     return found
 
 
-def _take_labels(text: str) -> tuple[str, Dates]:
+def _take_labels(text: str) -> tuple[str, _Dates]:
     """A text without the lines that only give its dates and numbers ("公开日：2019-05-21"), and those dates. A label
     and what it names stand alone on a line, or on two; several may share one. What a sentence says of another patent's
     dates is not such a line. They are taken out since they would give the answer away, and so are filing dates and
@@ -179,7 +179,7 @@ _USUAL = (
 # Dates in a file's name: CN1.published-2019-05-21.priority-2018-01-05.txt.
 _IN_NAME = re.compile(r"(?P<what>published|priority)[-_=.](?P<date>\d{4}-?\d\d-?\d\d)(?=\D|$)", re.IGNORECASE)
 _LOOKS_LIKE_MARKUP = re.compile(r"\s*<(?:!doctype|html|head|body|article)\b", re.IGNORECASE)
-_Written = tuple[str, str, bool, Dates]
+_Written = tuple[str, str, bool, _Dates]
 """A page as it is written: its id, its characters, whether they are HTML, and what is known of its dates."""
 
 
@@ -205,22 +205,22 @@ class PatentPages:
     )
 
 
-class Pages:
+class _Pages:
     """The pages of a file or folder, read once; `notes` then tells what was mended. The table of dates comes before the
     dates of a page, which it names by its path with or without ending, or by its id."""
 
     def __init__(self, given: PatentPages) -> None:
         self.given, self.source = given, given.source
-        self.known: dict[str, Dates] = {}
+        self.known: dict[str, _Dates] = {}
         self._used: set[str] = set()
         self._other_files = self._guessed = 0
         wanted = Columns("page", label="", id="page", group="", more=("published", "priority"))
         for row in open_stream(given.dates, wanted).texts() if given.dates else ():
             if row.text in self.known:
                 raise TextsError(f"{shown(given.dates or '')} names the page {row.text!r} a second time.")
-            self.known[row.text] = Dates(*(days(row.meta[name]) for name in wanted.more))
+            self.known[row.text] = _Dates(*(days(row.meta[name]) for name in wanted.more))
 
-    def __iter__(self) -> Iterator[tuple[str, str, Dates]]:
+    def __iter__(self) -> Iterator[tuple[str, str, _Dates]]:
         """Each page's id, its text, a line a block, and its dates."""
         names: list[str] = []
         pages = self._of_folder() if self.source.is_dir() else self._of_table()
@@ -260,7 +260,7 @@ class Pages:
             with unreadable_explained(shown(file)), open_unpacked(file) as stream:
                 raw = stream.read()
             told = {found["what"].lower(): days(found["date"]) for found in _IN_NAME.finditer(name)}
-            dates = Dates(told.get("published"), told.get("priority"))
+            dates = _Dates(told.get("published"), told.get("priority"))
             yield mended(name)[0], self._decoded(raw, shown(file)), ending_of(name) != ".txt", dates
 
     def _of_table(self) -> Iterator[_Written]:
@@ -273,7 +273,7 @@ class Pages:
         )
         columns = Columns(text or None, label="", id=given.id, group="", more=tuple(filter(None, dated)))
         for row in open_stream(self.source, columns).texts():
-            dates = Dates(*(days(row.meta.get(name)) for name in dated))
+            dates = _Dates(*(days(row.meta.get(name)) for name in dated))
             yield row.id, row.text, text == "html" or bool(_LOOKS_LIKE_MARKUP.match(row.text)), dates
 
     def _decoded(self, raw: bytes, file: str) -> str:
@@ -288,7 +288,7 @@ class Pages:
         raise TextsError(not_utf8(raw, file))
 
 
-def _sort_page(dates: Dates, before: date, after: date) -> bool | str:
+def _sort_page(dates: _Dates, before: date, after: date) -> bool | str:
     """True for a member, False for a non-member, or in words why a page is neither."""
     published, priority = dates.published, dates.priority
     if published is None and priority is None:
@@ -419,13 +419,13 @@ class PatentSettings:
 
     def __post_init__(self) -> None:
         check_ranges(self)
-        before, after = self.edges
+        before, after = self._edges
         require(before <= after, say("build.refused.order_of_days", before=before, after=after))
         good = len({*self.lengths} & {*range(1, self.words + 1)}) == len(self.lengths)
         require(good, say("build.refused.lengths", words=self.words, found=[*self.lengths]))
 
     @property
-    def edges(self) -> tuple[date, date]:
+    def _edges(self) -> tuple[date, date]:
         """The day before which members were published, and the one after which non-members have their priority."""
         return cutoff_day(self.before, "before"), cutoff_day(self.after, "after")
 
@@ -437,10 +437,10 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
     columns = {name: getattr(pages, name) for name in ("text", "published", "priority", "id")}
     record = {**where, "columns": columns, **asdict(settings)}
     writing.check_place(out, record)
-    builder, reader = _Builder(settings), Pages(pages)
-    dated = builder.dated(reader)
+    builder, reader = _Builder(settings), _Pages(pages)
+    dated = builder._dated(reader)
     lines = _find_boilerplate([row["text"] for row in dated], settings.boilerplate)
-    rows = builder.drawn([{**row, "text": _drop_lines(row["text"], lines)} for row in dated])
+    rows = builder._drawn([{**row, "text": _drop_lines(row["text"], lines)} for row in dated])
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     members, nonmembers = (len({row["group"] for row in rows if row["label"] == side}) for side in (1, 0))
     counts = {"pages": builder.read, "members": members, "nonmembers": nonmembers, "rows": len(rows)}
@@ -457,7 +457,7 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
         "versions": {"pretrace": __version__, "jieba": _jieba_tokenizer()[1], "numpy": np.__version__},
-        "left_out": builder.left_out.plain(),
+        "left_out": writing.record_left_out(builder.left_out),
         "blind": blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
         "pages_sha256": builder.digest.hexdigest(),
     }
@@ -472,9 +472,9 @@ class _Builder:
         self.settings = settings
         self.read, self.left_out, self.digest = 0, writing.LeftOut(list), hashlib.sha256()
 
-    def dated(self, pages: Pages) -> list[Row]:
+    def _dated(self, pages: _Pages) -> list[Row]:
         """The pages whose dates tell on which side they are."""
-        found, edges = list[Row](), self.settings.edges
+        found, edges = list[Row](), self.settings._edges
         for name, text, dates in pages:
             self.read += 1
             add_strings(self.digest, (name, text, str(dates.published), str(dates.priority)))
@@ -488,7 +488,7 @@ class _Builder:
                 found.append({"id": name, "text": text, "label": int(label), "group": name, "date": day})
         return found
 
-    def drawn(self, pages: Sequence[Row]) -> list[Row]:
+    def _drawn(self, pages: Sequence[Row]) -> list[Row]:
         """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
         that a copy of a member is no non-member. TextsError where a class is empty."""
         sides: dict[bool, dict[str, Row]] = {True: {}, False: {}}
@@ -524,9 +524,10 @@ class _Builder:
             else:
                 self.left_out["too short"].append(name)
         if not found:
-            before, after = self.settings.edges
+            before, after = self.settings._edges
             side = f"published before {before}" if member else f"whose priority date is after {after}"
-            numbers = {"words": self.settings.words, "read": self.read, "left_out": self.left_out}
+            left = ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.left_out.items())) or "none"
+            numbers = {"words": self.settings.words, "read": self.read, "left_out": left}
             raise TextsError(say("build.refused.no_page", of_side=side, **numbers))
         return found
 

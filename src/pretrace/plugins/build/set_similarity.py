@@ -58,7 +58,7 @@ class Comparing:
 
 
 @dataclass(frozen=True, slots=True)
-class Similarity:
+class _Similarity:
     """One measure `inside` A and `across` A and B, with 95% intervals of documents (JS rows: of the random halves)."""
 
     name: str
@@ -69,7 +69,7 @@ class Similarity:
 
 def compare_sets(
     a: Sequence[Text], b: Sequence[Text], settings: Comparing, *, embed: Embed | None = None
-) -> tuple[list[Similarity], tuple[int, int], list[str]]:
+) -> tuple[list[_Similarity], tuple[int, int], list[str]]:
     """Compare A with itself and with B: the measures, how many texts of either they are of, and what was left out, in
     sentences. Without `embed` there is no row of the embeddings' similarity. Texts without a word are left out and
     counted. TextsError where A has fewer than four documents or B fewer than two: a half of A is compared as well."""
@@ -91,11 +91,11 @@ def compare_sets(
         own, other = map(runs.transform, sides)  # which text has which run
         meaning = "Words" if size == 1 else "Pairs of neighbouring words"
         meaning += " that two texts share, over all that either has (Jaccard)."
-        rows.append(_similarity(left, right, name, (_jaccard(own, own), _jaccard(own, other)), meaning))
+        rows.append(_compare_pairs(left, right, name, (_jaccard(own, own), _jaccard(own, other)), meaning))
     if embed is not None:
         own_rows, other_rows = embed(left.texts), embed(right.texts)
         both = own_rows @ own_rows.T, own_rows @ other_rows.T
-        rows.append(_similarity(left, right, "similarity", both, "Cosine of the embeddings of two texts."))
+        rows.append(_compare_pairs(left, right, "similarity", both, "Cosine of the embeddings of two texts."))
     rows += _divergences(left, right, settings)
     return rows, (len(left.texts), len(right.texts)), notes
 
@@ -120,10 +120,10 @@ def shared_words(pairs: Iterable[tuple[str, str]]) -> float | None:
     return float(np.mean(found)) if found else None
 
 
-def js_divergence(p: Doubles, q: Doubles) -> float:
+def _js_divergence(p: Doubles, q: Doubles) -> float:
     """Jensen-Shannon divergence, base 2, of two distributions given as counts or shares [words]: 0 to 1.
 
-    >>> js_divergence(np.array([1.0, 0.0]), np.array([0.0, 4.0]))
+    >>> _js_divergence(np.array([1.0, 0.0]), np.array([0.0, 4.0]))
     1.0
     """
     p, q = p / p.sum(), q / q.sum()
@@ -171,9 +171,9 @@ class _TextSet:
         return cls(texts, every, codes, times, documents)
 
 
-def _similarity(
+def _compare_pairs(
     left: _TextSet, right: _TextSet, name: str, pairs: tuple[Doubles, Doubles], meaning: str
-) -> Similarity:
+) -> _Similarity:
     """The means over the pairs of texts within A, and over those of A and B, of different documents."""
     found, tail = [], tail_share(min(left.documents, right.documents))
     for values, side in zip(pairs, (left, right), strict=True):
@@ -182,7 +182,7 @@ def _similarity(
         # Among very few documents a resample can hold one document alone, and so no pair.
         low, high = np.nanquantile(_mean_pair(values, allowed, left.times, side.times), (tail, 1 - tail))
         found.append(Estimate(value, min(float(low), value), max(float(high), value)))
-    return Similarity(name, found[0], found[1], meaning)
+    return _Similarity(name, found[0], found[1], meaning)
 
 
 def _mean_pair(values: Doubles, allowed: Doubles, own: Doubles, other: Doubles) -> Doubles:
@@ -202,7 +202,7 @@ def _jaccard(one: Any, two: Any) -> Doubles:
     return share
 
 
-def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[Similarity]:
+def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[_Similarity]:
     """Over repeated random halves of A, by documents: half with half, and the first half with as many of B."""
     from sklearn.feature_extraction.text import CountVectorizer
 
@@ -219,7 +219,7 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
         size = min(*map(len, halves), len(other))
         chosen = (own[halves[0][:size]], own[halves[1][:size]], others[other[:size]])
         p, *both = (np.asarray(some.sum(axis=0)).ravel() for some in chosen)
-        found.append([js_divergence(p, one) for one in both])
+        found.append([_js_divergence(p, one) for one in both])
     values = np.array(found)
     rows = []
     for name, scaled, how in (
@@ -231,5 +231,7 @@ def _divergences(left: _TextSet, right: _TextSet, settings: Comparing) -> list[S
             for column in scaled.T
         )
         meaning = f"Difference of the words of two sets of texts as a whole ({how}); lower is more alike."
-        rows.append(Similarity(name, inside, across, f"{meaning} The interval is that of the random halves."))
+        rows.append(
+            _Similarity(name, inside, across, f"{meaning} The interval is that of the random halves.")
+        )
     return rows

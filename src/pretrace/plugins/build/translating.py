@@ -12,7 +12,6 @@ import importlib.util
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pretrace.backends import loading, naming
@@ -93,15 +92,11 @@ EMPTY = "came back empty"
 CUT = "cut off at the limit of length"
 
 
-@dataclass(frozen=True, slots=True)
-class Changed:
-    """A transformed text, and why it cannot be used: "" where it can."""
-
-    text: str
-    fault: str = ""
+Changed = tuple[str, str]
+"""A transformed text, and why it cannot be used: "" where it can."""
 
 
-class Translator:
+class _Translator:
     """A MarianMT model that is asked for translations; `open_translator` makes one from a name. `beams` None takes what
     comes with the model (4 or 6 for those of Helsinki-NLP), 1 is greedy. `weights` and `tokens` name the weights and
     the tokenizer for the cache. Translations are kept unless `cache` is False."""
@@ -148,7 +143,7 @@ class Translator:
             )
             cut = not all(one.ended for one in written.values())
             empty = any(not one.text and any(map(str.isalnum, core)) for core, one in written.items())
-            made.append(Changed(joined, CUT if cut else EMPTY if empty else ""))
+            made.append((joined, CUT if cut else EMPTY if empty else ""))
         return made
 
     def _pieces(self, text: str) -> list[str]:
@@ -187,7 +182,7 @@ class Translator:
 
 def open_translator(
     source: str, settings: ModelSettings, *, beams: int | None = None, cache: bool = True
-) -> Translator:
+) -> _Translator:
     """The MarianMT model of a hub id, such as Helsinki-NLP/opus-mt-en-fr, or a folder. ModelError for none that may be
     opened safely (a pickle needs `allow_pickle`), MissingPackageError without the extra `all`."""
     for package in ("sentencepiece", "sacremoses"):
@@ -217,4 +212,4 @@ def open_translator(
         content = path.read_bytes() if path.is_file() else b""
         hashed.update(f"{name} {len(content)}\n".encode() + content)
     facts = {"name": located.label, "weights": digest, "tokenizer": hashed.hexdigest()}
-    return Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)
+    return _Translator(model, tokenizer, facts=facts, beams=beams, cache=cache)

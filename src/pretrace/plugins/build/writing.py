@@ -37,11 +37,7 @@ class Built:
     rows: tuple[Row, ...]
     card: Mapping[str, Any]
     out: Path
-
-    @property
-    def card_path(self) -> Path:
-        """Where the card lies."""
-        return _card_of(self.out)
+    card_path: Path
 
 
 def _card_of(out: Path) -> Path:
@@ -49,15 +45,13 @@ def _card_of(out: Path) -> Path:
     return out.with_name(f"{out.name.removesuffix('.jsonl')}.card.json")
 
 
-class LeftOut(defaultdict[str, list[str]]):
-    """What did not become part of the benchmark: names by reason."""
+LeftOut = defaultdict[str, list[str]]
+"""What did not become part of the benchmark: names by reason."""
 
-    def __str__(self) -> str:
-        return ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.items())) or "none"
 
-    def plain(self) -> dict[str, Any]:
-        """Counts and names by reason, in the same order whatever order they came in."""
-        return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(self.items()) if who}
+def record_left_out(left: LeftOut) -> dict[str, Any]:
+    """Counts and names by reason, in the same order whatever order they came in."""
+    return {why: {"count": len(who), "ids": sorted(who)} for why, who in sorted(left.items()) if who}
 
 
 CARD = OutputFile("card of a benchmark", json_with("settings", "sha256"))
@@ -91,9 +85,10 @@ def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
     comes first: whoever is killed between the two can give the same command again."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     content = lines.encode("utf-8", "backslashreplace")
-    built = Built(tuple(rows), {**card, "sha256": hashlib.sha256(content).hexdigest()}, out)
+    card = {**card, "sha256": hashlib.sha256(content).hexdigest()}
+    built = Built(tuple(rows), card, out, _card_of(out))
     check_writable(out, _BENCHMARK)
-    written = json.dumps(built.card, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    written = json.dumps(card, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     atomic_text(built.card_path, written, CARD)
     atomic_bytes(out, content)
     return built

@@ -45,7 +45,7 @@ _ASKING = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class SampleReading:
+class _SampleReading:
     """How samples are scored: one score by expression, the model as `open_model` takes it, token counts for dc_pdd, and
     a file of known non-members ("" where they are among the samples)."""
 
@@ -132,7 +132,7 @@ def _tested(scores: Sequence[SampleScore], *, level: float, fdr: float) -> Verdi
     said: list[Any] = [(one.score.metadata or {}).get(_OWN) for one in scores]
     if not all(isinstance(own, Mapping) for own in said):
         raise TextsError(say("inspect.refused.other_scorer"))
-    reading = SampleReading(**said[0]["reading"])
+    reading = _SampleReading(**said[0]["reading"])
     sides: tuple[list[Text], list[Text]] = [], []
     values: tuple[list[Any], list[Any]] = ([], [])  # of each text that of the model and that of the placebo
     for one, own in zip(scores, said, strict=True):
@@ -200,7 +200,7 @@ def membership(  # noqa: PLR0913 (each is what -S sets of a scorer)
     samples. `part` is what is read of a sample, and `group` the metadata field that names its document. ExpressionError
     for a score that needs more than log-probabilities.
     """
-    named = SampleReading(score, model, counts, nonmembers, placebo)
+    named = _SampleReading(score, model, counts, nonmembers, placebo)
     _ = named.plan  # refuses before anything is generated
 
     async def score_sample(state: TaskState, target: Target) -> Score:

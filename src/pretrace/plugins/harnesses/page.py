@@ -12,7 +12,7 @@ from pretrace.types import Verdict
 
 
 @test_pages.add("samples")
-class SamplesPage(TestPage):
+class _SamplesPage(TestPage):
     """The accuracy of each side."""
 
     @staticmethod

@@ -54,7 +54,7 @@ class _Item:
     figures: Mapping[str, float]
 
     @property
-    def right(self) -> int | None:
+    def _right(self) -> int | None:
         """The place of the right answer among the requests; None where the log does not tell."""
         if len(self.contexts) == 1:
             return 0
@@ -69,7 +69,7 @@ class _Item:
 
 
 @dataclass(frozen=True, slots=True)
-class SampleLog:
+class _SampleLog:
     """The items of one task, its settings and `results` ({} for none); `filter` is that of the figures."""
 
     task: str
@@ -81,7 +81,7 @@ class SampleLog:
     notes: tuple[str, ...]
 
     @property
-    def shots(self) -> int:
+    def _shots(self) -> int:
         """How many examples stood in front of each item."""
         return int(self.config.get("num_fewshot") or 0)
 
@@ -100,7 +100,7 @@ class SampleLog:
         found = self._arguments.get("revision")
         return str(found) if found and found != "main" else None
 
-    def column(self, metric: str, ids: Sequence[str]) -> Doubles:
+    def _column(self, metric: str, ids: Sequence[str]) -> Doubles:
         """The figures of these items by a metric, [items]."""
         found = {item.id: item.figures[metric] for item in self.items}
         return np.array([found[name] for name in ids])
@@ -123,11 +123,11 @@ class SampleLog:
         return Corpus(self.task, tuple(texts), str(self.path), (*self.notes, *notes))
 
     def _asked(self, item: _Item, part: Part) -> tuple[str, str]:
-        prompt = item.contexts[item.right or 0]
+        prompt = item.contexts[item._right or 0]
         own = "" if part == "prompt" else self._rendered(item)
         if own and own in prompt:
             return own, ""
-        if part == "prompt" or not (self.shots or self.config.get("description")):
+        if part == "prompt" or not (self._shots or self.config.get("description")):
             return prompt, ""
         return prompt.rpartition(str(self.config.get("fewshot_delimiter") or "\n\n"))[2], "cut"
 
@@ -145,7 +145,7 @@ class SampleLog:
     def _answer(self, item: _Item) -> tuple[str, str]:
         """The right answer as the model would have read it, and what there is to say of that."""
         if any(item.continuations):
-            return ("", "bare") if item.right is None else (item.continuations[item.right], "")
+            return ("", "bare") if item._right is None else (item.continuations[item._right], "")
         if self.config.get("output_type") == "loglikelihood_rolling":
             return "", ""
         return str(self.config.get("target_delimiter", " ")) + item.target, ""
@@ -164,7 +164,7 @@ def is_log(path: str) -> bool:
     return bool(_NAME.fullmatch(place.name)) or (place.is_dir() and any(place.rglob("samples_*.jsonl")))
 
 
-def read_log(path: str, *, task: str | None = None, filter: str | None = None) -> SampleLog:
+def read_log(path: str, *, task: str | None = None, filter: str | None = None) -> _SampleLog:
     """The latest log of one task in a file or folder. TextsError for none, several tasks, an older format, and a prompt
     that is not the one whose hash stands beside it."""
     found = _files(Path(path))
@@ -189,7 +189,7 @@ def read_log(path: str, *, task: str | None = None, filter: str | None = None) -
         notes.append(f"Answers were read with {', '.join(filters)}; the figures are those of {named}.")
     items = tuple(_item(row, file, chosen) for row in rows if str(row.get("filter", "none")) == named)
     config = results.get("configs", {}).get(chosen, {})
-    return SampleLog(chosen, file, items, named, config, results, tuple(notes))
+    return _SampleLog(chosen, file, items, named, config, results, tuple(notes))
 
 
 def _files(place: Path) -> list[tuple[str, str, Path]]:
@@ -247,7 +247,7 @@ def _item(row: Mapping[str, Any], path: Path, task: str) -> _Item:
     return _Item(f"{task} {number}", doc, mark, contexts, continuations, str(row["target"]), figures)
 
 
-def metric_of(log: SampleLog, others: SampleLog | None, named: str | None) -> str:
+def metric_of(log: _SampleLog, others: _SampleLog | None, named: str | None) -> str:
     """The metric that counts as right or wrong, in both logs; TextsError where there is none."""
     items = [*log.items, *(others.items if others else ())]
     shared = [name for name in items[0].figures if all(0 <= one.figures.get(name, -1) <= 1 for one in items)]
@@ -298,25 +298,25 @@ _LOGGED = "model_source model_name lm_eval_version transformers_version chat_tem
 
 
 def samples(  # noqa: PLR0913
-    log: SampleLog,
+    log: _SampleLog,
     known: Corpus,
     models: Models,
     settings: SamplesSettings | None = None,
     flagging: FlagSettings | None = None,
     *,
-    others: SampleLog | None = None,
+    others: _SampleLog | None = None,
     progress: Progress | None = None,
 ) -> tuple[Verdict, Verdict]:
     """The accuracy of suspect items beside that of the others, and the flagging that tells them apart from `known`
     non-members, of which `others` is the log where they were evaluated too. The outcome is that of the flagging:
     "consistent" where items or the set stand out, "nothing" where neither does and `flagging.power` showed that a tenth
-    of the items, if seen, would have been noticed, else "inconclusive". Errors as in `flag` and `SampleLog.corpus`."""
+    of the items, if seen, would have been noticed, else "inconclusive". Errors as in `flag` and `_SampleLog.corpus`."""
     settings = settings or SamplesSettings()
     metric = metric_of(log, others, settings.metric)
     corpus = log.corpus(settings.part, settings.group_field)
     flagged = flag(corpus, known, models, flagging, progress=progress)
     texts, line, counts = flagged.table("flags"), settings.suspect_p, flagged.figures["counts"]
-    right = log.column(metric, texts["id"])
+    right = log._column(metric, texts["id"])
     chosen, marked = {TOTAL: np.ones(len(texts), dtype=bool)}, np.full(len(texts), np.nan)
     if flagged.outcome != "refused":
         suspect = texts["p"] <= line if line is not None else np.ma.filled(texts["flagged"], False)
@@ -325,7 +325,7 @@ def samples(  # noqa: PLR0913
     sides = {k: means(right[rows], documents[rows].tolist()) for k, rows in chosen.items() if rows.any()}
     if others is not None:
         table = flagged.table("known")
-        sides[KNOWN] = means(others.column(metric, table["id"]), table["document"])
+        sides[KNOWN] = means(others._column(metric, table["id"]), table["document"])
     effect = score_difference(sides[SUSPECT], sides[CLEAN]) if {SUSPECT, CLEAN} <= sides.keys() else None
     outcome = _OUTCOMES.get(flagged.outcome, "inconclusive")
     numbers = {name: flagged.figures[name] for name in ("nonmembers", "score")} | {
@@ -349,7 +349,7 @@ def samples(  # noqa: PLR0913
     said: dict[str, Any] = fill(sentences_of("samples.said"), **numbers)
     compared = [say(f"samples.{one}", **numbers) for one in ("requests", f"read.{settings.part}", "scored")]
     how = "flagged" if line is None else "line"
-    read = {"task": log.task, "file": log.path.name, "filter": log.filter, "few-shot examples": log.shots}
+    read = {"task": log.task, "file": log.path.name, "filter": log.filter, "few-shot examples": log._shots}
     read |= {name: log.results[name] for name in _LOGGED if log.results.get(name) is not None}
     shares = dict(zip(("accuracy", "low", "high"), ends.T, strict=True))
     shares = {"items": np.array([float(len(one)) for one in sides.values()]), **shares}

@@ -280,11 +280,6 @@ class Seal:
         """What has variants or orders: a text, a shard of rows, or an item with options."""
         return ORDERED.get(self.parts, "text")
 
-    @property
-    def described(self) -> dict[str, Any]:
-        """What a result records of the seal."""
-        return {"sha256": self.sha256, "made": self.made, "source": self.source, "about": dict(self.about)}
-
 
 def read_seal(path: Path, commitment: str | None = None) -> Seal:
     """The seal of a file. With a `commitment`, a SHA-256 or a file that holds one, it must be that of the sealed file.

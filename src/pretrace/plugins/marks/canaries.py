@@ -455,13 +455,13 @@ def check_canaries(  # noqa: PLR0913
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
     found = canaries or natural_canaries(corpus, settings, text=text)
     own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
-    test = (_CanariesInText if text else Canaries)(corpus=corpus, models=models, **own)
+    test = (_CanariesInText if text else _Canaries)(corpus=corpus, models=models, **own)
     return verdict(test, statements=statements)
 
 
 @tests.add("canaries")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Canaries(RandomisationTest):
+class _Canaries(RandomisationTest):
     """The test of random strings."""
 
     settings: CanarySettings
@@ -476,7 +476,7 @@ class Canaries(RandomisationTest):
     what the gates look for."""
 
     @classmethod
-    def of_result(cls, found: Verdict) -> type[Canaries]:
+    def of_result(cls, found: Verdict) -> type[_Canaries]:
         return _CanariesInText if found.situation.access == "text" else cls
 
     @property
@@ -539,7 +539,7 @@ class Canaries(RandomisationTest):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class _CanariesInText(Canaries):
+class _CanariesInText(_Canaries):
     """The same for models that give text alone: they continue each string from its first half, with which its
     alternatives begin too, so that the rest that stands in the text is one of twenty that were equally likely."""
 
@@ -559,7 +559,7 @@ class _CanariesInText(Canaries):
             written = reading.continued(model, self.found.prompts, draws, cache=cache, progress=progress)
         self.told[id(model)] = answers = [one[0].text for one in written]
         return tuple(
-            np.array([went_on(answer, one.begun, some) if answer else np.nan for some in one.every])
+            np.array([_went_on(answer, one.begun, some) if answer else np.nan for some in one.every])
             for one, answer in zip(self.found.strings, answers, strict=True)
         )
 
@@ -591,7 +591,7 @@ class _CanariesInText(Canaries):
         )
 
 
-def went_on(answer: str, begun: str, made: str) -> float:
+def _went_on(answer: str, begun: str, made: str) -> float:
     """The share of a string's rest that an answer begins with; it may say the first half again."""
     rest, said, head = _plain(made[len(begun) :]), _plain(answer).strip(" \n\"'`"), _plain(begun)
     ways = [said, *([said.partition(head)[2]] if head and head in said else [])]

@@ -138,6 +138,11 @@ class _SealedTest(frame.Test[V]):
     def registered(self) -> Mapping[str, Any]:
         return {**super().registered, "seal": self.seal.sha256}
 
+    @property
+    def _sealed(self) -> dict[str, Any]:
+        """What a result records of the seal."""
+        return {name: getattr(self.seal, name) for name in ("sha256", "made", "source", "about")}
+
     def _worded(self, kind: str, **numbers: object) -> frame.TestWording:
         """The sentences of a kind, with what all say of the draw, of its unverified time and of the result."""
         made = f"{self.seal.made_at.astimezone(UTC):%Y-%m-%d at %H:%M}"
@@ -200,7 +205,7 @@ def check_marks(
     plan = settings.plan(reference=models.reference is not None, advised=seal.score)
     plan.check(models)
     (score,) = plan.scores
-    kind = _Orders if seal.parts else Marks
+    kind = _Orders if seal.parts else _Marks
     own: dict[str, Any] = {"score": score, "seal": seal, "watch": frame.watched(watch)}
     test = kind(corpus=seal.corpus, models=models, settings=settings, **own)
     return frame.verdict(test, statements=statements, notes=notes)
@@ -208,7 +213,7 @@ def check_marks(
 
 @tests.add("marks")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Marks(_SealedTest[frame.Rows], frame.RandomisationTest):
+class _Marks(_SealedTest[frame.Rows], frame.RandomisationTest):
     """The test of marked texts."""
 
     _read: dict[str, Any] = field(default_factory=dict)
@@ -216,7 +221,7 @@ class Marks(_SealedTest[frame.Rows], frame.RandomisationTest):
     name = "marks"
 
     @classmethod
-    def of_result(cls, found: Verdict) -> type[Marks]:
+    def of_result(cls, found: Verdict) -> type[_Marks]:
         return _Orders if found.unit in ORDERED.values() else cls
 
     @property
@@ -270,11 +275,11 @@ class Marks(_SealedTest[frame.Rows], frame.RandomisationTest):
             skipped=self.left_out(names, values, reasons),
             notes=(*self.seal.notes, *((say("marks.cut", cut=cut, unit=self._unit),) if cut else ())),
             situation=Situation(documents=len(sizes)),
-            recorded={"sealed": self.seal.described, "totals": self._totals},
+            recorded={"sealed": self._sealed, "totals": self._totals},
         )
 
 
-class _Orders(Marks):
+class _Orders(_Marks):
     """The same for an order that was drawn: of rows, or of answer options. Items differ more than their orders,
     so the rank of each order among those of its item is compared. Nobody is accused without a second model."""
 
@@ -339,13 +344,13 @@ def check_triggers(
     facts = {"name": model, "weights": "unknown"}
     behind = Models(SimpleNamespace(name=model, fingerprint=f"named {model}", facts=facts))
     own: dict[str, Any] = {"score": "triggers", "seal": seal, "answers": answers}
-    test = Triggers(corpus=seal.corpus, models=behind, settings=settings, **own)
+    test = _Triggers(corpus=seal.corpus, models=behind, settings=settings, **own)
     return frame.verdict(test, statements=statements, notes=notes)
 
 
 @tests.add("triggers")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Triggers(_SealedTest[Table]):
+class _Triggers(_SealedTest[Table]):
     """The test of trigger sentences, by what a model answered to their beginnings."""
 
     answers: Corpus
@@ -413,7 +418,7 @@ class Triggers(_SealedTest[Table]):
             tables=(values, Table("chance", chances)),
             notes=(*self.seal.notes, *told),
             situation=Situation(documents=len(values), access="text"),
-            recorded={"sealed": self.seal.described, "answers": record_corpus(self.answers)},
+            recorded={"sealed": self._sealed, "answers": record_corpus(self.answers)},
         )
 
 
@@ -428,7 +433,7 @@ def say_sample_size(
     anew = (replace(one, drawn=secrets.randbelow(len(one.variants))) for one in seal.documents)
     seal = replace(seal, texts=tuple(anew))
     own: dict[str, Any] = {"watch": frame.watched(watch), "score": seal.score, "seal": seal}
-    test = Marks(corpus=seal.corpus, models=Models(target), settings=shared(CheckSettings, settings), **own)
+    test = _Marks(corpus=seal.corpus, models=Models(target), settings=shared(CheckSettings, settings), **own)
     before = test.effects(test.read(target, "reading with the model"))
     power = power_of(before, test.planted_shift(test.planted(), before, test.effects), settings.level)
     numbers = {

@@ -13,7 +13,7 @@ from pretrace.types import Verdict
 
 @test_pages.add("canaries")
 @test_pages.add("marks")
-class SealedPage(TestPage):
+class _SealedPage(TestPage):
     """The difference of each unit."""
 
     @staticmethod

@@ -33,7 +33,7 @@ _STORE = 256 << 20  # bytes of a Ray started here: what does not fit goes to dis
 
 
 @contextmanager
-def connected(address: str | None) -> Iterator[Any]:
+def _connected(address: str | None) -> Iterator[Any]:
     """The package ray, connected to a cluster, or with one of its own on this machine without an address;
     MissingPackageError without the package, PretraceError where there is no cluster.
 
@@ -235,14 +235,14 @@ class Pool:
 @contextmanager
 def opened_pool(settings: EngineSettings, task: Task) -> Iterator[Pool]:
     """A pool of workers on the cluster that the settings name. All hosts must see files under the same names."""
-    with connected(settings.address) as ray, Pool(ray, task, settings) as pool:
+    with _connected(settings.address) as ray, Pool(ray, task, settings) as pool:
         yield pool
 
 
 @contextmanager
 def spread_on_cluster(settings: EngineSettings) -> Iterator[Spread]:
     """Have a pool of workers for each task, on one connection to the cluster."""
-    with connected(settings.address):
+    with _connected(settings.address):
 
         def spread(task: Task, pieces: Iterable[Piece]) -> Iterator[tuple[Any, Any]]:
             with opened_pool(settings, task) as pool:

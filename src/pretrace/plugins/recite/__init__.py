@@ -89,7 +89,7 @@ SETS = (("texts", False), ("controls", True))
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class _Window:
     """A beginning, its end, and the end (`other`) of a window of another document, from about the same place."""
 
     document: str
@@ -101,10 +101,10 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Windows:
+class _Windows:
     """The windows of both sets by document; how many were `left` out by reason, and documents that are too `short`."""
 
-    found: tuple[Window, ...]
+    found: tuple[_Window, ...]
     left: Mapping[str, int]
     short: tuple[Skipped, ...] = ()
 
@@ -113,7 +113,7 @@ class Windows:
         return list(dict.fromkeys(one.document for one in self.found if one.control == control))
 
 
-def pieces(text: str) -> list[str]:
+def _pieces(text: str) -> list[str]:
     """Cut a text into pieces of about `PIECE` bytes, before a white space where there is one; a short rest goes."""
     found, start, size, over = [], 0, 0, 0
     for i, character in enumerate(text):
@@ -127,14 +127,14 @@ def pieces(text: str) -> list[str]:
 
 def windows_of(
     corpus: Corpus, controls: Corpus | None, settings: ReciteSettings, *, text: bool = False
-) -> Windows:
+) -> _Windows:
     """The windows that a test asks; TextsError where fewer than five documents have one. Opens no model. Left out, and
     counted: windows that can be copied, as half or more of the end stands in the beginning, or in another document of
     either set (boilerplate, refrains, lists, copies of one text), in runs of 5 words or more; and windows without
     another document's end of the same set."""
-    seed = seed_of(Recite.name, _texts(corpus, controls), **_matters(settings, text))
+    seed = seed_of(_Recite.name, _texts(corpus, controls), **_matters(settings, text))
     documents = _documents(corpus)
-    made = cut_windows(documents, _documents(controls), MOST_ASKED if text else MOST_WINDOWS, seed)
+    made = _cut_windows(documents, _documents(controls), MOST_ASKED if text else MOST_WINDOWS, seed)
     have, own = len(made.documents(control=False)), len(documents)
     if have < FEWEST:
         numbers = {"have": have, "own": own, "without": own - have, "fewest": FEWEST, "size": 2 * PIECE}
@@ -155,9 +155,9 @@ def _documents(corpus: Corpus | None) -> dict[str, str]:
     return {name: "\n".join(some) for name, some in documents.items()}
 
 
-def cut_windows(suspects: Mapping[str, str], controls: Mapping[str, str], most: int, seed: int) -> Windows:
+def _cut_windows(suspects: Mapping[str, str], controls: Mapping[str, str], most: int, seed: int) -> _Windows:
     """The windows of both sets of documents, by name, at most so many of each."""
-    left, short, cut = Counter[str](), list[Skipped](), list[list[Window]]()
+    left, short, cut = Counter[str](), list[Skipped](), list[list[_Window]]()
     documents, own = [*suspects.items(), *controls.items()], len(suspects)
     where: dict[tuple[str, ...], int] = {}
     """For each run of 5 words the document it stands in, −1 where it stands in several."""
@@ -165,18 +165,18 @@ def cut_windows(suspects: Mapping[str, str], controls: Mapping[str, str], most: 
         for gram in Worded.of(text).grams:
             where[gram] = i if where.get(gram, i) == i else -1
     for i, (name, text) in enumerate(documents):
-        parts, kept = pieces(text), list[Window]()
+        parts, kept = _pieces(text), list[_Window]()
         if len(parts) < 2:
             short.append(Skipped(name, f"shorter than a window, which takes {2 * PIECE} bytes", 0))
         for place, (before, after) in enumerate(itertools.pairwise(parts)):
             if why := _copied(before, after, i, where):
                 left[why] += 1
             else:
-                kept.append(Window(name, place, before, after, control=i >= own))
+                kept.append(_Window(name, place, before, after, control=i >= own))
         many = min(len(kept), most)
         cut.append([kept[i * len(kept) // many] for i in range(many)])  # spread evenly
     found = (*_swapped(cut[:own], seed), *_swapped(cut[own:], seed))
-    return Windows(found, dict(left), tuple(short))
+    return _Windows(found, dict(left), tuple(short))
 
 
 def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ...], int]) -> str:
@@ -184,13 +184,13 @@ def _copied(before: str, after: str, document: int, where: Mapping[tuple[str, ..
     end = Worded.of(after)
     if len(end.words) < 2 * FEWEST:
         return "with fewer than 10 words"
-    if share_covered(end, Worded.of(before).grams) >= COMMON:
+    if _share_covered(end, Worded.of(before).grams) >= COMMON:
         return "repeated from their beginning"
     shared = frozenset(gram for gram in end.grams if where.get(gram, document) != document)
-    return "shared with another document" if share_covered(end, shared) >= COMMON else ""
+    return "shared with another document" if _share_covered(end, shared) >= COMMON else ""
 
 
-def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Window]:
+def _swapped(documents: Sequence[Sequence[_Window]], seed: int) -> Iterator[_Window]:
     """Each window with the end of another document's, from the nearest place; the other document is drawn at random."""
     having = [i for i, some in enumerate(documents) if some]
     if len(having) < 2:
@@ -205,7 +205,7 @@ def _swapped(documents: Sequence[Sequence[Window]], seed: int) -> Iterator[Windo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Recited:
+class _Recited:
     """What a model made of the windows, one entry each. `own` and `other` say how far it prints the window's own end
     and the other document's, NaN where it gave no answer. With log-probabilities `logp` is that of the own end in one
     sample; with text alone `written` holds the continuations, the one at temperature 0 first."""
@@ -216,7 +216,7 @@ class Recited:
     written: tuple[tuple[Written, ...], ...] = ()
 
 
-def end_logp(
+def _end_logp(
     model: Backend, prefixes: Sequence[str], ends: Sequence[str], *, cache: bool, progress: Progress
 ) -> Doubles:
     """The log-probability that one sample (`DRAWN`) after the prefix is the end, [windows], −inf where it cannot be.
@@ -235,18 +235,18 @@ def end_logp(
     return values
 
 
-def printed(logp: Doubles) -> Doubles:
+def _how_far(logp: Doubles) -> Doubles:
     """How far ends of these log-probabilities are printed, 0 to 6: orders of magnitude of tries below a million."""
-    value = np.log10(MOST_TRIES) - np.log10(np.minimum(tries_for(logp), MOST_TRIES))
+    value = np.log10(MOST_TRIES) - np.log10(np.minimum(_tries_for(logp), MOST_TRIES))
     return np.where(np.isnan(logp), np.nan, value)
 
 
-def tries_for(logp: npt.ArrayLike) -> Doubles:
+def _tries_for(logp: npt.ArrayLike) -> Doubles:
     """The number of samples after which the chance that one of them was the end is a half: the smallest whole n with
     1 − (1 − p)ⁿ >= 0.5, infinite where it is never drawn or a value is missing (Hayes et al. 2024, (n,
     p)-discoverable extraction).
 
-    >>> tries_for(np.log([1.0, 0.5, 0.01])).tolist()
+    >>> _tries_for(np.log([1.0, 0.5, 0.01])).tolist()
     [1.0, 1.0, 69.0]
     """
     p = np.exp(np.nan_to_num(np.asarray(logp, dtype=np.float64), nan=-np.inf, neginf=-np.inf))
@@ -261,7 +261,7 @@ def recite(  # noqa: PLR0913
     settings: ReciteSettings | None = None,
     *,
     controls: Corpus | None = None,
-    windows: Windows | None = None,
+    windows: _Windows | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
@@ -277,16 +277,16 @@ def recite(  # noqa: PLR0913
     windows = windows or windows_of(corpus, controls, settings, text=text)
     how: dict[str, Any] = {"watch": watched(watch), "score": _matters(settings, text)["score"]}
     sides: dict[str, Any] = {"corpus": corpus, "controls": controls, "windows": windows, "text": text}
-    return verdict(Recite(models=models, settings=settings, **sides, **how), statements=statements)
+    return verdict(_Recite(models=models, settings=settings, **sides, **how), statements=statements)
 
 
 @tests.add("recite")
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Recite(Test[Recited]):
+class _Recite(Test[_Recited]):
     """The test of recitation."""
 
     settings: ReciteSettings
-    windows: Windows
+    windows: _Windows
     controls: Corpus | None = None
     text: bool = False
 
@@ -297,7 +297,7 @@ class Recite(Test[Recited]):
     @staticmethod
     def readable(corpus: Corpus, controls: Corpus | None) -> bool:
         """Whether texts and control documents are long enough for windows."""
-        found = cut_windows(_documents(corpus), _documents(controls), MOST_WINDOWS, 0)
+        found = _cut_windows(_documents(corpus), _documents(controls), MOST_WINDOWS, 0)
         return all(len(found.documents(control=control)) >= FEWEST for control in (False, True))
 
     @staticmethod
@@ -305,7 +305,7 @@ class Recite(Test[Recited]):
         """Count those of the first 1,000 documents that have a window in their first 4,000 characters."""
         first = itertools.islice(_documents(corpus).items(), 1_000)
         beginnings = {name: text[:4_000] for name, text in first}
-        return len(cut_windows(beginnings, {}, 1, 0).documents(control=False))
+        return len(_cut_windows(beginnings, {}, 1, 0).documents(control=False))
 
     @property
     def matters(self) -> Mapping[str, Any]:
@@ -315,23 +315,23 @@ class Recite(Test[Recited]):
     def texts(self) -> Sequence[str]:
         return _texts(self.corpus, self.controls)
 
-    def read(self, model: Backend, stage: str) -> Recited:
+    def read(self, model: Backend, stage: str) -> _Recited:
         """How far each end is printed; of text alone the largest share of its words in runs of 5 over the tries."""
         found, before = self.windows.found, [one.prefix for one in self.windows.found]
         with self.watch.passes(stage) as progress:
             how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
             if not self.text:
-                logp = end_logp(model, before, [one.suffix for one in found], **how)
-                other = end_logp(model, before, [one.other for one in found], **how)
-                return Recited(printed(logp), printed(other), logp)
+                logp = _end_logp(model, before, [one.suffix for one in found], **how)
+                other = _end_logp(model, before, [one.other for one in found], **how)
+                return _Recited(_how_far(logp), _how_far(other), logp)
             written = continued(model, before, draws_of(self.settings.samples), **how)
         rows = []
         for one, some in zip(found, written, strict=True):
             tries = [Worded.of(answer.text).grams for answer in some if answer.text]
             ends = Worded.of(one.suffix), Worded.of(one.other)
-            rows.append([max((share_covered(end, one) for one in tries), default=np.nan) for end in ends])
+            rows.append([max((_share_covered(end, one) for one in tries), default=np.nan) for end in ends])
         own, other = np.array(rows).T
-        return Recited(own, other, written=tuple(map(tuple, written)))
+        return _Recited(own, other, written=tuple(map(tuple, written)))
 
     @cached_property
     def _sides(self) -> Numbers:
@@ -341,7 +341,7 @@ class Recite(Test[Recited]):
         control = np.array([one.control for one in self.windows.found], dtype=np.float64)
         return {"document": np.array([codes[name] for name in names], dtype=np.float64), "control": control}
 
-    def numbers(self, values: Recited) -> Numbers:
+    def numbers(self, values: _Recited) -> Numbers:
         return {**self._sides, "own": values.own, "other": values.other}
 
     @classmethod
@@ -364,10 +364,10 @@ class Recite(Test[Recited]):
         tests = _run_both_tests(own, rest, draws=draws, seed=seed)[2]
         return ExcessOverSecondModel(max((one.p for one in tests), default=1.0), DOSE)
 
-    def power(self, values: Recited) -> Power:
+    def power(self, values: _Recited) -> Power:
         """Half of the documents are trained on; the test with the controls is simulated with what that brought."""
 
-        def means(read: Recited) -> tuple[Doubles, Doubles]:
+        def means(read: _Recited) -> tuple[Doubles, Doubles]:
             return _means_of_sets(self._sides, read.own - read.other)
 
         before, controls = means(values)
@@ -390,7 +390,7 @@ class Recite(Test[Recited]):
             facts=trained(shift.how, len(own)),
         )
 
-    def checks(self, values: Recited) -> tuple[Check, ...]:
+    def checks(self, values: _Recited) -> tuple[Check, ...]:
         number = len(self.windows.documents(control=True))
         controls = word_check("recite.controls", number >= FEWEST, number=number, fewest=FEWEST)
         return (controls, self._formulaic(), *((self._answers(values),) if self.text else ()))
@@ -398,7 +398,7 @@ class Recite(Test[Recited]):
     def _formulaic(self) -> Check:
         """Check that scores that see no model do not find the texts easier to continue than the controls."""
 
-        def scored(one: Window) -> tuple[float, float, float]:
+        def scored(one: _Window) -> tuple[float, float, float]:
             parts = (one.prefix, one.prefix + one.suffix, one.suffix)
             before, both, alone = (len(zlib.compress(text.encode("utf-8", "replace"), 9)) for text in parts)
             words = Worded.of(one.suffix).words
@@ -414,15 +414,15 @@ class Recite(Test[Recited]):
             found[name] = two_sample_test(own, controls, permutations=_DRAWS, seed=self.seed % 2**32).p
         return gate_check("recite.formulaic", found)
 
-    def _answers(self, values: Recited) -> Check:
-        both = zip(values.written, refusing(self.windows.found, values.written), strict=True)
+    def _answers(self, values: _Recited) -> Check:
+        both = zip(values.written, _refusing(self.windows.found, values.written), strict=True)
         answered = np.array(
             [any(one.text and not no for one, no in zip(*some, strict=True)) for some in both]
         )
         sides = ((name, answered[self._sides["control"] == control]) for name, control in SETS)
         return answers_check([(f"windows of the {name}", int(side.sum()), len(side)) for name, side in sides])
 
-    def words(self, values: Recited) -> TestWording:
+    def words(self, values: _Recited) -> TestWording:
         names = {"of": self.corpus.name, "model": called(self.models.target.name)}
         said = TestWording.of_kind("recite.said", window=2 * PIECE, **names)
         held = (say("recite.held"),) if self.controls is not None else ()
@@ -432,15 +432,15 @@ class Recite(Test[Recited]):
         told = say(kind, found=found, tries=1 + self.settings.samples)
         return replace(said, compared=(*said.compared, *held, told), effect_unit=unit)
 
-    def _printed(self, values: Recited) -> Iterator[tuple[str, dict[str, Any]]]:
+    def _printed(self, values: _Recited) -> Iterator[tuple[str, dict[str, Any]]]:
         """What was printed of either set, in words and figures: shares of windows in so many tries, or of words."""
-        refuses = [] if values.logp is not None else refusing(self.windows.found, values.written)
+        refuses = [] if values.logp is not None else _refusing(self.windows.found, values.written)
         for name, control in SETS:
             places = np.flatnonzero(self._sides["control"] == control).tolist()
             if not places:
                 continue
             if values.logp is not None:
-                tries = tries_for(values.logp)[places]
+                tries = _tries_for(values.logp)[places]
                 shares = {n: float(np.mean(tries <= n)) for n in _SHOWN_TRIES}
                 said = f"of the windows of the {name} {shares[1]:.0%} in 1 try and {shares[100]:.0%} in 100 tries"
                 printed_in = f"share of windows of the {name} printed in"
@@ -457,7 +457,7 @@ class Recite(Test[Recited]):
             }
             yield f"{mean or 0.0:.0%} of the words of the {name}", figures
 
-    def shown(self, values: Recited) -> TestDetails:
+    def shown(self, values: _Recited) -> TestDetails:
         rest, how = values.own - values.other, {"draws": self.settings.draws, "seed": self.seed}
         made = [one.p for one in _run_both_tests(self._sides, rest, **how)[2]]
         sizes = Counter(one.control for one in self.windows.found)
@@ -482,7 +482,7 @@ class Recite(Test[Recited]):
             recorded={**held, "asked": {"how": how_asked, "prompt": prompt, "tries": tries}},
         )
 
-    def _table(self, values: Recited) -> Table:
+    def _table(self, values: _Recited) -> Table:
         """A row a window, those of the texts that are printed furthest first."""
         own, every = np.nan_to_num(values.own, nan=-1.0), self.windows.found
         order = sorted(range(len(every)), key=lambda i: (every[i].control, -own[i], i))
@@ -490,10 +490,12 @@ class Recite(Test[Recited]):
         pairs = list(zip(found, best := self._best(values, order), strict=True))
         chances: dict[str, Doubles] = {}
         if values.logp is not None:
-            both = {"log-probability": values.logp, "tries": tries_for(values.logp)}
+            both = {"log-probability": values.logp, "tries": _tries_for(values.logp)}
             chances = {name: np.where(np.isfinite(some), some, np.nan)[order] for name, some in both.items()}
-        runs = [longest_run(Worded.of(w.suffix).words, Worded.of(t).words) if t else np.nan for w, t in pairs]
-        edits = [edit_distance(w.suffix, t[: len(w.suffix)]) if t else np.nan for w, t in pairs]
+        worded = [(Worded.of(w.suffix), Worded.of(t)) for w, t in pairs]
+        matches = (SequenceMatcher(None, end.words, said.words, autojunk=False) for end, said in worded)
+        runs = [one.find_longest_match().size if t else np.nan for one, t in zip(matches, best, strict=True)]
+        edits = [_edit_distance(w.suffix, t[: len(w.suffix)]) if t else np.nan for w, t in pairs]
         columns: dict[str, Any] = {
             "id": tuple(one.document for one in found),
             "set": tuple(SETS[one.control][0] for one in found),
@@ -504,20 +506,20 @@ class Recite(Test[Recited]):
             "beginning": tuple(one.prefix for one in found),
             "end": tuple(one.suffix for one in found),
             "continuation": tuple(best),
-            "end in common": tuple(common_runs(w.suffix, Worded.of(t).grams) for w, t in pairs),
-            "continuation in common": tuple(common_runs(t, Worded.of(w.suffix).grams) for w, t in pairs),
+            "end in common": tuple(_common_runs(end, said.grams) for end, said in worded),
+            "continuation in common": tuple(_common_runs(said, end.grams) for end, said in worded),
             "longest run": np.array(runs),
             "edit distance": np.array(edits),
         }
         return Table("windows", columns)
 
-    def _best(self, values: Recited, order: Sequence[int]) -> list[str]:
+    def _best(self, values: _Recited, order: Sequence[int]) -> list[str]:
         """A continuation of each window in this order: the nearest try, or the likeliest for the first ones."""
         found = self.windows.found
 
         def nearest(i: int) -> str:
             end, texts = Worded.of(found[i].suffix), [one.text for one in values.written[i]]
-            return max(texts, key=lambda text: share_covered(end, Worded.of(text).grams), default="")
+            return max(texts, key=lambda text: _share_covered(end, Worded.of(text).grams), default="")
 
         if values.written:
             return [nearest(i) for i in order]
@@ -561,7 +563,7 @@ def _run_both_tests(
     return own, controls, tests
 
 
-def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
+def _refusing(windows: Sequence[_Window], written: Sequence[Sequence[Written]]) -> list[list[bool]]:
     """Which answers look like a refusal, in any language: none of the end's runs of 5 words stands in them, and they
     begin as answers to two or more other windows do, or the model ended them by itself before half as many words."""
     found = []
@@ -571,45 +573,36 @@ def refusing(windows: Sequence[Window], written: Sequence[Sequence[Written]]) ->
         for answer, like in zip(some, likes, strict=True):
             said = Worded.of(answer.text)
             early = answer.ended and 2 * len(said.words) < len(end.words)
-            row.append(bool(answer.text) and (like or early) and not share_covered(end, said.grams))
+            row.append(bool(answer.text) and (like or early) and not _share_covered(end, said.grams))
         found.append(row)
     return found
 
 
-def share_covered(text: Worded, known: Grams) -> float:
+def _share_covered(text: Worded, known: Grams) -> float:
     """The share of a text's words that lie in a run of `RUN` words or more that is known; 0 for no words.
 
     >>> text = Worded.of("One two three four five. Six")
-    >>> round(share_covered(text, Worded.of("and one, two, three: four five!").grams), 3)
+    >>> round(_share_covered(text, Worded.of("and one, two, three: four five!").grams), 3)
     0.833
     """
     found = in_runs(text.words, known, RUN)
     return float(found.mean()) if len(found) else 0.0
 
 
-def common_runs(text: str, known: Grams) -> str:
+def _common_runs(worded: Worded, known: Grams) -> str:
     """Where in the text the runs of `RUN` words or more stand that are known, as characters "start-end" with blanks
     between them."""
-    worded, runs, at = Worded.of(text), list[str](), 0
+    runs, at = list[str](), 0
     for inside, some in itertools.groupby(in_runs(worded.words, known, RUN)):
         spans = worded.spans[at : (at := at + len(list(some)))]
         runs += [f"{spans[0][0]}-{spans[-1][1]}"] if inside else []
     return " ".join(runs)
 
 
-def longest_run(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """The length of the longest run of items that stands in both.
-
-    >>> longest_run("a b c d".split(), "x b c y".split())
-    2
-    """
-    return SequenceMatcher(None, one, other, autojunk=False).find_longest_match().size
-
-
-def edit_distance(one: str, other: str) -> int:
+def _edit_distance(one: str, other: str) -> int:
     """The fewest characters to put in, take out or replace that turn one text into the other (Levenshtein 1966).
 
-    >>> edit_distance("kitten", "sitting")
+    >>> _edit_distance("kitten", "sitting")
     3
     """
     second = np.array([ord(c) for c in other], dtype=np.int64)

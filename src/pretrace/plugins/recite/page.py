@@ -43,7 +43,7 @@ def _marked(text: str, runs: str) -> list[tuple[str, bool]]:
 
 
 @test_pages.add("recite")
-class RecitePage(TestPage):
+class _RecitePage(TestPage):
     """The windows, and what was printed of them."""
 
     sections = (_show_recitations,)

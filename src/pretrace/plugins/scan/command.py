@@ -70,8 +70,8 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
     asked = Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
     if searched.plan or searched.out is None:
-        plan = plan_scan(asked)
-        return Reply([plan.words], outcome="plan", statement=plan.words, own={"plan": plan})
+        words, plan = plan_scan(asked)
+        return Reply([words], outcome="plan", statement=words, own={"plan": plan})
     parts = searched.out.parent / f"{searched.out.name}.parts"
     with _shown() as watch, searched.engine.spread(settings.workers) as elsewhere:
         found = search(asked, parts, watch=watch, elsewhere=elsewhere)
@@ -108,5 +108,5 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
 
 def foresee(corpus: Corpus, searched: tuple[str, ...]) -> tuple[str, str]:
     """What a search of these texts would find, and what it costs, in words."""
-    plan = plan_scan(Searching(corpus, None, files_of(searched), ScanSettings(), searched))
-    return f"certain for every passage of {RUN} characters or more.", plan.words
+    words, _ = plan_scan(Searching(corpus, None, files_of(searched), ScanSettings(), searched))
+    return f"certain for every passage of {RUN} characters or more.", words

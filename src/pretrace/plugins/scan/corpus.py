@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import groupby, islice
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -24,8 +23,18 @@ from pretrace.corpora.formats import LINES, is_json_list, recognise_format, rows
 from pretrace.corpora.packing import HEAD, as_utf8, ending_of, is_utf8, not_utf8, open_unpacked, place_of
 from pretrace.corpora.reading import USUAL, SourceRow, TextReading, Unreadable
 from pretrace.errors import PretraceError, TextsError
-from pretrace.plugins.scan import folding
-from pretrace.plugins.scan.folding import Numbers, Spans, Strings, strings_of_item
+from pretrace.plugins.scan.folding import (
+    Numbers,
+    Spans,
+    Stream,
+    Strings,
+    Tail,
+    fold_pieces,
+    hash_of,
+    load_kernels,
+    rows_of,
+    streams_of,
+)
 from pretrace.results.wording import say
 
 _NO_DATA = frozenset((
@@ -134,13 +143,6 @@ def _may_hold_texts(name: str) -> bool:
     return not (holds_facts(name) or (not known and (hidden or ending_of(name)[1:] in _NO_DATA)))
 
 
-def find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
-    """The files of the corpus that are the file of the texts itself, or lie in their folder; no address is one."""
-    place = Path(path).resolve()
-    local = (one for one in files if path and "://" not in one.address)
-    return tuple(one for one in local if Path(one.address).resolve().is_relative_to(place))
-
-
 # Web archives.
 
 
@@ -208,25 +210,6 @@ DocumentFacts = tuple[str, str, str]
 """What is known of a document of the corpus: its id, address and date, "" where nothing is."""
 
 
-class Sighting(NamedTuple):
-    """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
-    Jaccard index."""
-
-    text: int
-    amount: float
-    file: str
-    document: int
-    id: str
-    url: str
-    date: str
-
-
-def first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
-    """The sightings of each text that are shown, by text and the largest amount first."""
-    order = sorted(some, key=lambda one: (one.text, -one.amount, one.file, one.document))
-    return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
-
-
 _Batch = tuple[Strings, Callable[[int], object], int, int]
 """What is read of a file at a time: strings, the i-th of its rows as it tells of itself, rows and bytes so far."""
 
@@ -251,17 +234,17 @@ class CorpusReader:
     ) -> None:  # fmt: skip
         self._file, self._column, self._exact, self._encoding = file, text, exact, encoding
         self._named = text.split(",") if text is not None else []
-        self._wanted = [folding.hash_of(0, one.encode()) for one in self._named]
+        self._wanted = [hash_of(0, one.encode()) for one in self._named]
         self.read = FileFacts(file.address)
-        self._tails = dict[int, folding.Tail]()
+        self._tails = dict[int, Tail]()
         self._kept = dict[int, DocumentFacts]()  # of rows before `_first`, which the tails hold
         self._first = 0
         self._told: Callable[[int], object] = lambda _: None
 
-    def documents(self, most: int | None = None) -> Iterator[folding.Stream]:
+    def documents(self, most: int | None = None) -> Iterator[Stream]:
         """The documents of the file, up to `most` bytes of it, in one buffer after the other, which is that of the next
         ones as soon as these are asked for."""
-        return folding.streams_of(self._strings(most), self._tails, exact=self._exact)
+        return streams_of(self._strings(most), self._tails, exact=self._exact)
 
     def facts(self, row: int) -> DocumentFacts:
         """What is known of a document of the last buffer."""
@@ -281,7 +264,7 @@ class CorpusReader:
             yield strings
             if most is not None and place >= most:
                 break
-            self._kept = {row: self.facts(row) for row in folding.rows_of(self._tails.values())}
+            self._kept = {row: self.facts(row) for row in rows_of(self._tails.values())}
         if self.read.unread or (most is not None and self.read.bytes >= most):
             self._tails.clear()
 
@@ -350,7 +333,7 @@ class CorpusReader:
                     raise TextsError(f"{file.address}: it ends within a line, so it was cut off") from None
             if cut:
                 checked = checked or _check_characters(raw, file)
-                strings, lines, odd = folding.strings_of_lines(raw, number, self._wanted)
+                strings, lines, odd = _strings_of_lines(raw, number, self._wanted)
                 if len(odd):  # what the kernel leaves to Python
                     items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
                     strings = Strings.joined([strings, _strings_of(items, odd + number, self._wanted)])
@@ -380,7 +363,7 @@ class CorpusReader:
                 one
                 for name, column in zip(batch.schema.names, batch.columns, strict=True)
                 if not self._named or name in self._named
-                for one in _leaves(column, folding.hash_of(0, name.encode()), np.arange(first, number))
+                for one in _leaves(column, hash_of(0, name.encode()), np.arange(first, number))
             ]
             strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
 
@@ -395,7 +378,7 @@ class CorpusReader:
         while some := stream.read(BLOCK_BYTES):
             checked = checked or _check_characters(some, file)
             read, raw = read + len(some), rest + some
-            cut = folding.cut_of(raw) or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
+            cut = _cut_of(raw) or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
             rest = raw[cut:]
             if cut:
                 yield Strings.of([raw[:cut]]), facts, 1, place_of(stream, read)
@@ -423,7 +406,7 @@ def _leaves(array: Any, column: int, rows: Numbers) -> Iterator[Strings]:
     kind = array.type
     if pa.types.is_struct(kind):
         for i, one in enumerate(kind):
-            yield from _leaves(array.field(i), folding.hash_of(column, one.name.encode()), rows)
+            yield from _leaves(array.field(i), hash_of(column, one.name.encode()), rows)
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         yield from _leaves(array.flatten(), column, rows[array.value_parent_indices().to_numpy()])
     elif pa.types.is_map(kind):
@@ -445,9 +428,65 @@ def _strings_of(
 ) -> Strings:
     """The strings of some rows, nested ones included."""
     both = zip(rows, items, strict=True)
-    found = [(row, *one) for row, item in both for one in strings_of_item(item, wanted, column)]
+    found = [(row, *one) for row, item in both for one in _strings_of_item(item, wanted, column)]
     numbers, written, columns = zip(*found, strict=True) if found else ((), (), ())
     return Strings.of(written, rows=numbers, columns=columns)
+
+
+def _strings_of_lines(
+    raw: bytes | memoryview, first: int, wanted: Sequence[int] = ()
+) -> tuple[Strings, Spans, Numbers]:
+    """The strings of JSON lines, nested ones included, of all columns or those `wanted`; the places of the lines that
+    hold more than white space, numbered from `first`; and which of those must be read in another way (no JSON, too
+    deep)."""
+    kernels = load_kernels()
+    buffer = np.frombuffer(raw, dtype=np.uint8)
+    ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
+    lines = np.stack([np.append(0, ends[:-1] + 1), ends], axis=1)
+    most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
+    places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
+    columns, kinds = np.empty(most, dtype=np.uint64), np.zeros(len(lines), dtype=np.uint8)
+    number = kernels.find_strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
+    full = np.flatnonzero(kinds)
+    numbers = np.cumsum(kinds > 0) - 1 + first
+    escaped = np.ones(number, dtype=np.bool_)
+    found = Strings(raw, places[:number], numbers[rows[:number]], columns[:number], escaped)
+    return found, lines[full], np.flatnonzero(kinds[full] == kernels.ODD)
+
+
+def _strings_of_item(
+    item: object, wanted: Sequence[int] = (), column: int = 0
+) -> Iterator[tuple[bytes, int]]:
+    """The strings of a row, nested ones included, each with its column; of all columns, or of those `wanted`."""
+    if isinstance(item, Mapping):
+        for name, one in item.items():
+            made = hash_of(column, str(name).encode("utf-8", "surrogatepass"))
+            if column or not wanted or made in wanted:
+                yield from _strings_of_item(one, wanted, made)
+    elif isinstance(item, list | tuple):
+        for one in item:
+            yield from _strings_of_item(one, wanted, column)
+    elif isinstance(item, str | bytes) and (column or not wanted):
+        written = item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item
+        if isinstance(item, str) and b"\xed" in written:  # bytes that were no UTF-8 are as they were
+            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
+        yield written, column
+
+
+_ODD_BYTE = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
+"""How a byte that is no UTF-8 is written after `surrogateescape`."""
+_RESERVE = 1024
+"""Bytes at the end of a piece of a text file that are read with the next one: no tag, entity or escape is longer."""
+
+
+def _cut_of(raw: bytes) -> int:
+    """The last place where a long string can be cut so that both parts fold as the whole does; 0 for none."""
+    window = raw[-4 * _RESERVE :]
+    [whole] = fold_pieces([window])
+    for found in reversed([one.start() for one in re.finditer(rb"[A-Za-z]", window[:-_RESERVE])]):
+        if b"".join(fold_pieces([window[:found], window[found:]])) == whole:
+            return len(raw) - len(window) + found
+    return 0
 
 
 _LENIENT = json.JSONDecoder(strict=False)

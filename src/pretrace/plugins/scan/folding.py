@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import html.entities
 import importlib.util
-import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from types import ModuleType
@@ -31,7 +30,7 @@ Hashes = npt.NDArray[np.uint64]
 
 BLOCK = 24
 """Bytes that are compared by their hash."""
-FEWEST_BITS, MOST_BITS, BITS_A_KEY = 10, 27, 16
+_FEWEST_BITS, _MOST_BITS, _BITS_A_KEY = 10, 27, 16
 """Of the bit map of hashes: the least and the most of its words, as powers of two, and its bits for each hash."""
 GAP = 0xFF
 """The byte between columns; it stands in no UTF-8, so no common run crosses it."""
@@ -184,9 +183,9 @@ class Strings:
             np.concatenate([getattr(one, name) for one in some]) for name in ("rows", "columns", "escaped")
         )
         joined = cls(np.concatenate(raws), places, rows, columns, escaped)
-        return joined.only(np.argsort(rows, kind="stable"))
+        return joined._only(np.argsort(rows, kind="stable"))
 
-    def only(self, wanted: npt.NDArray[Any]) -> Strings:
+    def _only(self, wanted: npt.NDArray[Any]) -> Strings:
         """Some of them, in this order."""
         rest = (one[wanted] for one in (self.places, self.rows, self.columns, self.escaped))
         return Strings(self.raw, *rest)
@@ -217,16 +216,11 @@ def fold_strings(
     return out[:end], spans
 
 
-def fold_pieces(raw: Sequence[bytes], *, exact: bool = False) -> tuple[bytes, ...]:
-    """Strings of bytes as they are compared."""
-    buffer, spans = fold_strings(Strings.of(raw), exact=exact)
+def fold_pieces(raw: Sequence[bytes]) -> tuple[bytes, ...]:
+    """Strings of bytes as they are compared by their letters and digits."""
+    buffer, spans = fold_strings(Strings.of(raw), exact=False)
     made = buffer.tobytes()
     return tuple(made[start:end] for start, end in spans.tolist())
-
-
-def folded(text: str, *, exact: bool = False) -> bytes:
-    """One text as it is compared."""
-    return fold_pieces([text.encode("utf-8", "surrogatepass")], exact=exact)[0]
 
 
 class FoldedTexts:
@@ -260,8 +254,8 @@ class HashTable(NamedTuple):
         fresh, kind = np.ones(len(ordered), dtype=np.bool_), np.int32 if len(ordered) < 1 << 31 else np.int64
         fresh[1:] = ordered[1:] != ordered[:-1]
         keys = ordered[fresh]
-        wanted = int(np.ceil(np.log2(max(1, len(keys) * BITS_A_KEY // 64))))
-        bits = min(MOST_BITS, max(FEWEST_BITS, wanted))
+        wanted = int(np.ceil(np.log2(max(1, len(keys) * _BITS_A_KEY // 64))))
+        bits = min(_MOST_BITS, max(_FEWEST_BITS, wanted))
         shift, bitmap = np.uint64(64 - bits), np.zeros(1 << bits, dtype=np.uint64)
         buckets = np.searchsorted(keys, np.arange(1 << bits, dtype=np.uint64) << shift)
         load_kernels().set_bits(keys, shift, bitmap)
@@ -272,60 +266,6 @@ class HashTable(NamedTuple):
         """Which of some hashes are keys, and which."""
         found: tuple[Numbers, Numbers] = load_kernels().find(hashes, self)
         return found
-
-
-def strings_of_lines(
-    raw: bytes | memoryview, first: int, wanted: Sequence[int] = ()
-) -> tuple[Strings, Spans, Numbers]:
-    """The strings of JSON lines, nested ones included, of all columns or those `wanted`; the places of the lines that
-    hold more than white space, numbered from `first`; and which of those must be read in another way (no JSON, too
-    deep)."""
-    kernels = load_kernels()
-    buffer = np.frombuffer(raw, dtype=np.uint8)
-    ends = np.append(np.flatnonzero(buffer == ord("\n")), len(buffer))
-    lines = np.stack([np.append(0, ends[:-1] + 1), ends], axis=1)
-    most = int(np.count_nonzero(buffer == ord('"'))) // 2 + 1
-    places, rows = np.empty((most, 2), dtype=np.int64), np.empty(most, dtype=np.int64)
-    columns, kinds = np.empty(most, dtype=np.uint64), np.zeros(len(lines), dtype=np.uint8)
-    number = kernels.find_strings(buffer, lines, np.array(wanted, np.uint64), places, columns, rows, kinds)
-    full = np.flatnonzero(kinds)
-    numbers = np.cumsum(kinds > 0) - 1 + first
-    escaped = np.ones(number, dtype=np.bool_)
-    found = Strings(raw, places[:number], numbers[rows[:number]], columns[:number], escaped)
-    return found, lines[full], np.flatnonzero(kinds[full] == kernels.ODD)
-
-
-def strings_of_item(item: object, wanted: Sequence[int] = (), column: int = 0) -> Iterator[tuple[bytes, int]]:
-    """The strings of a row, nested ones included, each with its column; of all columns, or of those `wanted`."""
-    if isinstance(item, Mapping):
-        for name, one in item.items():
-            made = hash_of(column, str(name).encode("utf-8", "surrogatepass"))
-            if column or not wanted or made in wanted:
-                yield from strings_of_item(one, wanted, made)
-    elif isinstance(item, list | tuple):
-        for one in item:
-            yield from strings_of_item(one, wanted, column)
-    elif isinstance(item, str | bytes) and (column or not wanted):
-        written = item.encode("utf-8", "surrogatepass") if isinstance(item, str) else item
-        if isinstance(item, str) and b"\xed" in written:  # bytes that were no UTF-8 are as they were
-            written = _ODD_BYTE.sub(lambda one: bytes([(one[0][1] & 3) << 6 | one[0][2] & 63]), written)
-        yield written, column
-
-
-_ODD_BYTE = re.compile(rb"\xed[\xb2\xb3][\x80-\xbf]")
-"""How a byte that is no UTF-8 is written after `surrogateescape`."""
-_RESERVE = 1024
-"""Bytes at the end of a piece of a text file that are read with the next one: no tag, entity or escape is longer."""
-
-
-def cut_of(raw: bytes) -> int:
-    """The last place where a long string can be cut so that both parts fold as the whole does; 0 for none."""
-    window = raw[-4 * _RESERVE :]
-    [whole] = fold_pieces([window])
-    for found in reversed([one.start() for one in re.finditer(rb"[A-Za-z]", window[:-_RESERVE])]):
-        if b"".join(fold_pieces([window[:found], window[found:]])) == whole:
-            return len(raw) - len(window) + found
-    return 0
 
 
 # Streams
@@ -389,7 +329,7 @@ def streams_of(
     tails, room = {} if tails is None else tails, None
     for some in batches:
         strings = some if len(some.places) else Strings.of([b""])
-        strings = strings.only(np.argsort(strings.columns, kind="stable"))
+        strings = strings._only(np.argsort(strings.columns, kind="stable"))
         firsts = np.append(0, np.flatnonzero(np.diff(strings.columns)) + 1)
         names = strings.columns[firsts].tolist()
         before = [tails.get(name, Tail()) for name in names]

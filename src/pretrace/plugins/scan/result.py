@@ -12,12 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pretrace.corpora import TextStream
 from pretrace.corpora.opening import OnUnreadable
 from pretrace.errors import TextsError
-from pretrace.plugins.scan.folding import folded
+from pretrace.plugins.scan.folding import FoldedTexts
 from pretrace.plugins.scan.searching import SLIGHT
 from pretrace.registry import test_pages
 from pretrace.report.frame import section
@@ -50,7 +48,7 @@ def _show_passages(verdict: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("scan")
-class ScanPage(TestPage):
+class _ScanPage(TestPage):
     """The passages that were found."""
 
     sections = (_show_passages,)
@@ -93,7 +91,7 @@ class LabelledStream(TextStream):
         where = {"found": self._folder, "id": text.id, "source": self.source}
         if text.id not in self._rows:
             raise TextsError(say("scan.refused.not_looked", **where))
-        content = np.frombuffer(folded(text.text, exact=self._is_exact), dtype=np.uint8)
-        if int(np.count_nonzero(content & 0xC0 != 0x80)) != self._rows[text.id]["characters"]:
+        content = FoldedTexts([text.text.encode("utf-8", "surrogatepass")], exact=self._is_exact)
+        if len(content.letters(0)) - 1 != self._rows[text.id]["characters"]:
             raise TextsError(say("scan.refused.other_text", **where))
         return self._rows[text.id]

@@ -11,6 +11,7 @@ import itertools
 import threading
 import time
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
@@ -19,10 +20,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from pretrace.corpora import Columns
 from pretrace.corpora.opening import record_corpus
@@ -30,10 +32,9 @@ from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.jobs import Spread, Turn
 from pretrace.plugins.scan import searching
-from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, find_own_files
-from pretrace.plugins.scan.folding import FoldedTexts, Strings, streams_of
-from pretrace.plugins.scan.searching import COMMON, MANY, RUN, SLIGHT, STATES, UNIQUE, WHOLE, State
-from pretrace.plugins.scan.sequences import GRAM, NEAR, SHINGLE, TextSequences, WordsFound
+from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts
+from pretrace.plugins.scan.folding import FoldedTexts, Numbers, Strings, fold_pieces, streams_of
+from pretrace.plugins.scan.searching import COMMON, GRAM, NEAR, RUN, SHINGLE, SLIGHT, WHOLE, TextSequences
 from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import record_software
@@ -49,6 +50,15 @@ _PROBED = 50 << 20
 """Bytes that a plan reads to tell the time."""
 MARKED, MARKED_CHARACTERS = 20, 6000
 """Texts that the report shows with their passages marked, and characters of each."""
+_UNIQUE, _FEW = 300, 3
+"""Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
+of this kind would have it in common with them; and how many these documents may be."""
+_MANY = 5
+"""Documents that hold a passage and break off at the same places, from which on it is a template."""
+_COMMON_DOCUMENTS, _TIMES = 100, 10
+"""A passage is common in so many documents, and so many times as many as the text's rarest quarter."""
+_EVERYWHERE = 1000
+"""Documents from which on a passage is common in any case."""
 Match = Literal["folded", "exact"]
 CORPUS = Option("How the corpus is read, as in column=body.", name="corpus-reading", panel=TEXTS)
 
@@ -106,39 +116,21 @@ class ScanSettings:
         Columns(encoding=self.corpus_encoding)  # which knows all encodings
         require(self.match in ("folded", "exact"), f"--match is folded or exact, found {self.match!r}.")
         require(self.match == "folded" or not (self.near or self.overlap), say("scan.refused.near_exact"))
-        _ = self.turn
+        _ = self._turn
 
     @property
-    def turn(self) -> Turn:
+    def _turn(self) -> Turn:
         """The files that are read here."""
         return Turn.parse(self.shard) if self.shard else Turn()
-
-
-@dataclass(frozen=True, slots=True)
-class _ScanPlan:
-    """What a scan would read: files, bytes as they lie there, and seconds (None: unread)."""
-
-    files: int
-    bytes: int
-    probed: int
-    seconds: float | None
-    columns: str = ""
-
-    @property
-    def words(self) -> str:
-        """The plan in one sentence or two."""
-        said = say("scan.plan.read", files=self.files, size=self.bytes / 1e6, columns=self.columns)
-        if self.seconds is None:
-            return said
-        takes = say("scan.plan.takes", seconds=duration(self.seconds), probed=self.probed / 1e6)
-        return f"{said} {takes}"
 
 
 @dataclass(eq=False)
 class Searching:
     """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
-    as they are given, and `folded` as they are compared, those of the collection first and the control texts behind
-    them. TextsError where no text is long enough to be found."""
+    as they are given, `written` in bytes, and `folded` as they are compared, those of the collection first and the
+    control texts behind them. `name` is what the corpus is called, by its sources, `columns` says which of it are
+    searched, and `digest` is a hash of what is looked for, and how. TextsError where no text is long enough to be
+    found."""
 
     corpus: Corpus
     heldout: Corpus | None
@@ -149,54 +141,40 @@ class Searching:
     def __post_init__(self) -> None:
         self.exact = self.settings.match == "exact"
         self.texts = (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
+        self.written = [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
         self.folded = FoldedTexts(self.written, exact=self.exact)
         if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
             raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
-
-    @property
-    def written(self) -> list[bytes]:
-        """What is written in them."""
-        return [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
-
-    @property
-    def name(self) -> str:
-        """What the corpus is called: the names of its sources."""
+        settings, column = self.settings, self.settings.corpus_column
         names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
-        return first_of(names[:3], len(names))
-
-    @property
-    def columns(self) -> str:
-        """Which columns of the corpus are searched, in words."""
-        column = self.settings.corpus_column
-        return "in every column with text" if column is None else f"in the column {column!r} alone"
-
-    @property
-    def digest(self) -> str:
-        """A hash of what is looked for, and how."""
-        how = f"{self.settings.match} {len(self.corpus)} ".encode()
-        texts = hashlib.sha256(how + self.folded.buffer.tobytes()).hexdigest()
-        return " ".join((texts, *(name for name in ("near", "overlap") if getattr(self.settings, name))))
+        self.name = first_of(names[:3], len(names))
+        self.columns = "in every column with text" if column is None else f"in the column {column!r} alone"
+        texts = hashlib.sha256(
+            f"{settings.match} {len(self.corpus)} ".encode() + self.folded.buffer.tobytes()
+        )
+        more = (name for name in ("near", "overlap") if getattr(settings, name))
+        self.digest = " ".join((texts.hexdigest(), *more))
 
     @cached_property
-    def blocks(self) -> searching.BlockTable:
+    def _blocks(self) -> searching.BlockTable:
         """The texts as documents are compared with them, by their blocks."""
         return searching.BlockTable(self.folded)
 
     @cached_property
-    def shingles(self) -> TextSequences | None:
+    def _shingles(self) -> TextSequences | None:
         """The same by sequences of 5 words, where near copies are wanted."""
         return TextSequences(self.written, SHINGLE) if self.settings.near else None
 
     @cached_property
-    def grams(self) -> TextSequences | None:
+    def _grams(self) -> TextSequences | None:
         """The same by sequences of 13 words, where their overlap is wanted."""
         return TextSequences(self.written, GRAM) if self.settings.overlap else None
 
-    def open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
+    def _open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
         return self.digest, partial(_search_file, self)
 
-    def workers(self, files: int) -> int:
+    def _workers(self, files: int) -> int:
         """How many of so many files are read at once."""
         return max(1, min(self.settings.workers or count_cores(), files))
 
@@ -205,8 +183,9 @@ Watch = Callable[[int, int, int, int], object]
 """Is told files read, of how many, bytes read, of how many."""
 
 
-def plan_scan(asked: Searching) -> _ScanPlan:
-    """What a scan would read, timed on the first 50 MB; nothing is kept."""
+def plan_scan(asked: Searching) -> tuple[str, dict[str, Any]]:
+    """What a scan would read, in a sentence or two and in figures (files, bytes as they lie there, seconds), timed on
+    the first 50 MB (None: there are none); nothing is kept."""
     files = asked.files
     for most in (1, _PROBED):  # the kernels are compiled before the clock runs
         began, read = time.perf_counter(), 0
@@ -215,8 +194,12 @@ def plan_scan(asked: Searching) -> _ScanPlan:
                 read += _search_file(asked, file, most=most - read).files[0].bytes
     took = time.perf_counter() - began
     size = sum(file.size for file in files)
-    seconds = took * size / read / asked.workers(len(files)) if read and size else None
-    return _ScanPlan(len(files), size, read, seconds, asked.columns)
+    seconds = took * size / read / asked._workers(len(files)) if read and size else None
+    words = say("scan.plan.read", files=len(files), size=size / 1e6, columns=asked.columns)
+    if seconds is not None:
+        words += f" {say('scan.plan.takes', seconds=duration(seconds), probed=read / 1e6)}"
+    plan = {"files": len(files), "bytes": size, "probed": read, "seconds": seconds}
+    return words, {**plan, "columns": asked.columns}
 
 
 def scan(
@@ -224,7 +207,7 @@ def scan(
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
     are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
-    began, turn = time.perf_counter(), asked.settings.turn
+    began, turn = time.perf_counter(), asked.settings._turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
     _claim_folder(parts, asked.digest)
     missing = [  # those that broke off are tried again
@@ -243,13 +226,13 @@ def scan(
         _search(asked, missing, parts, add)
     elif missing and elsewhere is not None:
         for file, part in elsewhere(
-            asked.open, ((file, f"the file {file.address}", file) for file in missing)
+            asked._open, ((file, f"the file {file.address}", file) for file in missing)
         ):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
     # one at a time: a part holds much where much was found
     whole = searching.merge_parts(_part(parts, file) for file in asked.files)
-    return None if whole is None else _Findings(asked, whole).verdict(time.perf_counter() - began)
+    return None if whole is None else _Findings(asked, whole)._verdict(time.perf_counter() - began)
 
 
 def _search_file(
@@ -263,23 +246,18 @@ def _search_file(
     what ends the search."""
     settings, before = asked.settings, 0
     reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
-    search = searching.FileSearch(asked.blocks, file.address)
-    words = WordsFound(file.address, asked.shingles, asked.grams)
+    search = searching.FileSearch(asked._blocks, file.address, asked._shingles, asked._grams)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
         search.add(stream, reader.facts)
-        if asked.shingles or asked.grams:
-            words.add(stream, reader.facts)
         before = reader.read.bytes
-    part = search.part(reader.read)
-    part.counts[:, 2], part.nearest, part.grams = words.near, words.nearest, words.grams
-    return part
+    return search.part(reader.read)
 
 
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
     stop = threading.Event()
-    _ = asked.blocks, asked.shingles, asked.grams  # made once, before there are threads
+    _ = asked._blocks, asked._shingles, asked._grams  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -298,7 +276,7 @@ def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Cal
             stop.set()  # before this thread takes the next file
             raise
 
-    with ThreadPoolExecutor(asked.workers(len(files))) as pool:
+    with ThreadPoolExecutor(asked._workers(len(files))) as pool:
         try:
             list(pool.map(one, files))
         finally:
@@ -341,6 +319,135 @@ def _part(parts: Path, file: CorpusFile) -> searching.ScanPart | None:
         return None
 
 
+State = Literal["whole", "template", "part", "common", "no", "too short"]
+STATES: tuple[State, ...] = get_args(State)
+
+
+class _FoundText:
+    """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
+    it change (`changes`). Its passages go from character `starts` to `ends` and stand in `counts` documents.
+    `coverage` is the share of its characters in runs, `common` the share in passages that stand in very many documents,
+    `own` that in others, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
+    hold the whole text.
+    `near` counts near copies, `nearest` names the nearest of them."""
+
+    best: tuple[searching.Sighting, ...] = ()
+    nearest: tuple[searching.Sighting, ...] = ()
+
+    def __init__(
+        self, whole: searching.ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers
+    ) -> None:
+        edges = first.searchsorted(np.concatenate(([0], changes[:, 0], first[-1:])))
+        wide = edges[1:] > edges[:-1]
+        self.starts, self.ends = edges[:-1][wide], edges[1:][wide]
+        self.counts = np.concatenate(([0], changes[:, 1])).cumsum()[wide]
+        sizes, found = self.ends - self.starts, self.counts > 0
+        common = found & _is_common(self.counts, _quarter(self.counts[found], sizes[found]))
+        self.characters, self.longest = int(edges[-1]), int(whole.longest[text])
+        self.coverage, self.common = (
+            int(sizes[some].sum()) / max(1, self.characters) for some in (found, common)
+        )
+        self.own = self.coverage - self.common
+        self.documents, self.copies, self.near = whole.counts[text].tolist()
+        self._size = max(1, int(first[-1]))
+
+    @property
+    def single(self) -> float:
+        """The share that one document holds."""
+        return max((one.amount for one in self.best), default=0) / self._size
+
+    def _unique(self, beside: _FoundText) -> int:
+        """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
+        and no other text of the collection, in which `beside` is what was found of it."""
+        if not 0 < self.copies <= _FEW:
+            return 0
+        there, others = (np.repeat(one.counts, one.ends - one.starts) for one in (self, beside))
+        alone = (there > 0) & (there <= self.copies) & (others <= 1)
+        edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
+        return int((edges[1::2] - edges[::2]).max(initial=0))
+
+    @cached_property
+    def state(self) -> State:
+        """Whether the text stands in the corpus: "whole" in one place; as a "template", with other words at the same
+        places in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
+        if self.characters < RUN:
+            return "too short"
+        if self.own > SLIGHT or (self.longest >= _UNIQUE and self.own):
+            return "whole" if self.copies else "template" if self._is_template else "part"
+        if self.coverage > SLIGHT:
+            return "common"
+        return "part" if self.near else "no"
+
+    @property
+    def _is_template(self) -> bool:
+        """Whether many documents hold the text's passages and all break off at the same places between them."""
+        most = -_quarter(-self.counts, self.ends - self.starts)
+        edges = np.flatnonzero(np.diff(self.counts <= most / 2, prepend=False, append=False))
+        starts, ends = self.starts[edges[::2]], self.ends[edges[1::2] - 1]
+        inside = (starts > 0) & (ends < self.characters) & (ends - starts <= RUN)
+        return most >= _MANY and bool(inside.any())
+
+
+def _summarise_texts(whole: searching.ScanPart, texts: FoldedTexts) -> list[_FoundText]:
+    """What was found of each text."""
+    mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
+    found = [
+        _FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
+        for text, (first, last) in enumerate(mine)
+    ]
+    for one in whole.best:
+        found[one.text].best += (one,)
+    for one in whole.nearest:
+        found[one.text].nearest += (one,)
+    return found
+
+
+def _is_common(documents: Any, usual: float) -> Any:
+    """Whether passages in so many documents are common, beside the `usual` number of the text's rarest quarter."""
+    return (documents >= _EVERYWHERE) | ((documents >= _COMMON_DOCUMENTS) & (documents >= _TIMES * usual))
+
+
+def _quarter(counts: Numbers, sizes: Numbers) -> float:
+    """How many documents hold the rarest quarter of some characters at most: passages of `sizes` stand in `counts`."""
+    order = counts.argsort()
+    reached = sizes[order].cumsum()
+    return float(counts[order[reached.searchsorted(reached[-1] / 4)]]) if len(counts) else 0.0
+
+
+def _written_place(raw: bytes, place: int) -> int:
+    """Where the folded byte at `place` of a string is written in it."""
+    found = bisect_right(range(len(raw) + 1), place, key=lambda end: len(fold_pieces([raw[:end]])[0])) - 1
+    while 0 < found < len(raw) and raw[found] & 0xC0 == 0x80:
+        found -= 1
+    return found
+
+
+def _list_passages(
+    raw: bytes, letters: npt.NDArray[np.intp], found: _FoundText, most: int, *, exact: bool
+) -> Iterator[tuple[str, int]]:
+    """The passages of a text as they are written in it, up to so many characters, with the documents of each; its
+    folded characters begin at `letters`."""
+    at = 0
+    for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
+        end = int(letters[last])
+        if last == found.characters:
+            end = len(raw)
+        elif not exact:
+            end = _written_place(raw[: 8 * most], end)
+        said = raw[at:end].decode("utf-8", "ignore")
+        yield said[:most], documents
+        at, most = end, most - len(said)
+        if most <= 0:
+            return
+
+
+def _find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
+    """The files of the corpus that are the file of the texts itself, or lie in their folder; no address is one."""
+    place = Path(path).resolve()
+    local = (one for one in files if path and "://" not in one.address)
+    return tuple(one for one in local if Path(one.address).resolve().is_relative_to(place))
+
+
 _OWN: tuple[State, ...] = ("whole", "template", "part")
 """The states of texts with passages that are not common."""
 
@@ -349,7 +456,7 @@ class _FoundSide:
     """The texts of one side: how many are in each state, and of its documents how many have a whole text, of how many
     able (`units`)."""
 
-    def __init__(self, texts: Sequence[Text], found: Sequence[searching.FoundText]) -> None:
+    def __init__(self, texts: Sequence[Text], found: Sequence[_FoundText]) -> None:
         self.counts = Counter(one.state for one in found)
         documents = {(text.document, one.state) for text, one in zip(texts, found, strict=True)}
         self.whole = sum(state == "whole" for _, state in documents)
@@ -375,10 +482,10 @@ class _Findings:
 
     def __init__(self, asked: Searching, whole: searching.ScanPart) -> None:
         self.asked, self.whole, suspect = asked, whole, len(asked.corpus)
-        self.found = found = searching.summarise_texts(whole, asked.folded)
+        self.found = found = _summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        self.overlap = asked.grams.shares(whole.grams) if asked.grams else np.full(len(found), np.nan)
+        self.overlap = asked._grams.shares(whole.grams) if asked._grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = _chance_of(self.mine, self.controls) if self.controls else None
         self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
@@ -391,7 +498,7 @@ class _Findings:
         is_open = self.unread or self.mine.count(*_OWN, "common", "too short")
         return "inconclusive" if is_open else "absent"
 
-    def verdict(self, seconds: float) -> Verdict:
+    def _verdict(self, seconds: float) -> Verdict:
         """The result, of a search that took so many seconds."""
         asked, mine, controls, corpus = self.asked, self.mine, self.controls, self.asked.corpus
         found = self.found[: len(corpus)]
@@ -458,7 +565,7 @@ class _Findings:
         """The sentences of a search by the fields of its verdict."""
         asked, mine, controls, settings = self.asked, self.mine, self.controls, self.asked.settings
         short = mine.counts["too short"]
-        own = find_own_files(asked.files, asked.corpus.source)
+        own = _find_own_files(asked.files, asked.corpus.source)
         broken = [one for one in self.unread if one.unread]
         unread = [one.unread or say("scan.unreadable", **asdict(one)) for one in self.unread[:5]]
         is_open, seen = self._outcome == "inconclusive", mine.count(*_OWN, "common")
@@ -481,7 +588,7 @@ class _Findings:
             "mine": mine, "controls": controls, "number": len(asked.corpus), "short": short,
             "files": plural(len(asked.files), "file"), "documents": plural(figures["documents read"], "document"),
             "size": figures["bytes"] / 1e6, "where": asked.name, "columns": asked.columns,
-            "run": RUN, "unique": UNIQUE, "many": MANY,
+            "run": RUN, "unique": _UNIQUE, "many": _MANY,
             "whole_share": WHOLE, "slight": SLIGHT, "common_documents": COMMON, "chance": self.chance,
             "level": LEVEL, "texts_own": first_of([one.address for one in own[:5]], len(own)),
             "unread": first_of(["; ".join(unread)], len(self.unread) - len(unread) + 1),
@@ -555,7 +662,7 @@ class _Findings:
             (texts[i].id, states[i], passage, documents)
             for i in order[:MARKED]
             if found[i].coverage
-            for passage, documents in searching.list_passages(
+            for passage, documents in _list_passages(
                 written[i], asked.folded.letters(i), found[i], MARKED_CHARACTERS, exact=asked.exact
             )
         ]
@@ -570,14 +677,14 @@ class _Findings:
         return tables if asked.settings.near else tables[:-1]
 
 
-def _count_unique(asked: Searching, found: Sequence[searching.FoundText]) -> int:
+def _count_unique(asked: Searching, found: Sequence[_FoundText]) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    search = searching.FileSearch(asked.blocks)
+    search = searching.FileSearch(asked._blocks)
     for stream in streams_of([Strings.of(asked.written)], exact=asked.exact):
         search.add(stream, lambda _: ("", "", ""))
-    own = searching.summarise_texts(search.part(FileFacts("")), asked.folded)
+    own = _summarise_texts(search.part(FileFacts("")), asked.folded)
     both = zip(found, own, strict=True)  # there are no controls
-    return sum(one.state == "whole" and one.unique(beside) >= UNIQUE for one, beside in both)
+    return sum(one.state == "whole" and one._unique(beside) >= _UNIQUE for one, beside in both)
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))

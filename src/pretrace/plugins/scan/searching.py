@@ -1,9 +1,13 @@
-"""The search: what a buffer of corpus documents has in common with the texts, and what was found of every text.
+"""The search: what a buffer of corpus documents has in common with the texts, letter by letter and word by word.
 
 A block is 24 bytes. The corpus is cut at every `every`-th byte, the texts at every `stride`-th, and both numbers are
 such that a common run of 47 bytes or more holds a block that is cut in both. So every run of `RUN` characters is found,
 wherever it stands; and since each is compared byte by byte, nothing else is. Of shorter runs about every second one is
 found: several in one place tell of a copy that something else is written into.
+
+Words are parted by white space, in lower case and without ASCII punctuation, as in the decontamination of GPT-3 (Brown
+et al. 2020, appendix C) and lm-evaluation-harness. Sequences of 5 words, for near copies, and of 13, for the overlap,
+are compared by hashes of 64 bits, all of them: the Jaccard index of a document and a text is no estimate.
 
 Files are searched one by one, and what is found in one is a `ScanPart`, written when the file was read. Parts add up
 in any order to the same numbers, so a scan may be killed, divided over machines, and go on.
@@ -12,19 +16,18 @@ in any order to the same numbers, so a scan may be killed, divided over machines
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache, cached_property
-from itertools import groupby
+from functools import cache
+from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts, Sighting, first_sightings
+from pretrace.plugins.scan.corpus import DocumentFacts, FileFacts
 from pretrace.plugins.scan.folding import (
     BLOCK,
     LONGEST_TAIL,
@@ -33,11 +36,11 @@ from pretrace.plugins.scan.folding import (
     HashTable,
     Numbers,
     Stream,
-    fold_pieces,
+    Strings,
+    fold_strings,
     load_kernels,
     rows_of,
 )
-from pretrace.plugins.scan.sequences import NEAREST
 
 RUN, SHORT = 50, 24
 """Letters and digits in a row in common that count as a run, and that count beside others in the same place."""
@@ -51,6 +54,13 @@ ROWS = 1 << 16
 """Runs that are gathered at a time."""
 _RECENT = 1 << 16
 """Runs that are remembered, so that one that a document holds several times is told once."""
+SHINGLE, GRAM = 5, 13
+"""Words of a sequence, for near copies and for the overlap."""
+NEAR = 0.8
+"""The Jaccard index from which on a document is a near copy of a text."""
+NEAREST = 20
+"""Near copies that are named for each text."""
+_FACTOR = np.uint64(0xFF51AFD7ED558CCD)
 
 
 Runs = npt.NDArray[np.int64]
@@ -81,18 +91,91 @@ class BlockTable:
         self.repeats: npt.NDArray[np.bool_] = np.isin(self.hashes.keys, hashes[gone])
 
 
+class Sighting(NamedTuple):
+    """A document that holds part of a text, or is nearly one: `amount` is the bytes of the text in one place, or the
+    Jaccard index."""
+
+    text: int
+    amount: float
+    file: str
+    document: int
+    id: str
+    url: str
+    date: str
+
+
+def _first_sightings(some: Iterable[Sighting], most: int) -> list[Sighting]:
+    """The sightings of each text that are shown, by text and the largest amount first."""
+    order = sorted(some, key=lambda one: (one.text, -one.amount, one.file, one.document))
+    return [one for _, mine in groupby(order, lambda one: one.text) for one in islice(mine, most)]
+
+
+def _words_of(strings: Strings) -> tuple[Hashes, Numbers]:
+    """The hash of each word of some strings, in order, and the number of its string."""
+    apart = [b""] * len(strings.places)
+    buffer, spans = fold_strings(strings, exact=False, spaced=True, behind=apart)
+    found: tuple[Hashes, Numbers] = load_kernels().hash_words(buffer, spans)
+    return found
+
+
+def _sequences(words: Hashes, owners: Numbers, size: int) -> tuple[Hashes, Numbers]:
+    """The hash of every `size` words in a row that stand in one document, and the number of the document."""
+    number = max(0, len(words) - size + 1)
+    inside = np.flatnonzero(owners[:number] == owners[size - 1 :])
+    found = np.zeros(len(inside), np.uint64)
+    for k in range(size):  # a polynomial of hashes, which are as good as random
+        found = found * _FACTOR + words[inside + k]
+    return found, owners[inside]
+
+
+def _each_once(rows: Numbers, columns: Numbers, shape: tuple[int, int]) -> Any:
+    """A sparse matrix with 1 at these places."""
+    from scipy import sparse
+
+    made = sparse.csr_array((np.ones(len(rows), np.int64), (rows, columns)), shape=shape)
+    made.data[:] = 1
+    return made
+
+
+class TextSequences:
+    """The different sequences of so many words of some texts, by their hashes: `texts` [sequences, texts] says with 1
+    which text has which, `sizes` how many each has."""
+
+    def __init__(self, texts: Sequence[bytes], size: int) -> None:
+        hashes, owners = _sequences(*_words_of(Strings.of(texts)), size)
+        keys, places = np.unique(hashes, return_inverse=True)
+        self.table = HashTable.of(keys)
+        self.texts = _each_once(places, owners, (len(keys), len(texts)))
+        self.sizes: Numbers = self.texts.sum(axis=0)
+
+    def shares(self, found: Hashes) -> npt.NDArray[np.float64]:
+        """The share of each text's sequences that are among those found, NaN for a text that has none."""
+        counts = self.texts.T @ np.isin(self.table.keys, found).astype(np.int64)
+        return np.where(self.sizes > 0, counts / np.maximum(self.sizes, 1), np.nan)
+
+
 class FileSearch:
     """Looks for the texts of a table in the streams of one file, and adds up what it finds: it depends on no other
-    file."""
+    file. It also looks for near copies by their `shingles`, and for the `grams`, where these are wanted."""
 
-    def __init__(self, table: BlockTable, file: str = "") -> None:
+    def __init__(
+        self,
+        table: BlockTable,
+        file: str = "",
+        shingles: TextSequences | None = None,
+        grams: TextSequences | None = None,
+    ) -> None:
         self._table, self._file, self._kernels = table, file, load_kernels()
+        self._shingles, self._grams = shingles, grams
+        self._found = np.zeros(len(grams.table.keys) if grams else 0, dtype=np.bool_)
+        self._nearest: list[Sighting] = []
         self._seen: Numbers = np.tile([0, -1], (len(table.hashes.keys), 1))
         self._recent = np.zeros(_RECENT, dtype=np.int64)
         self._reached = np.zeros((_RECENT, 2), dtype=np.int64)
         self._starts, self._sizes = table.texts.spans[:, 0], table.texts.sizes
         self._changes = list[Numbers]()
-        self._documents, self._wholes, self._longest, self._floor = np.zeros((4, len(self._sizes)), np.int64)
+        counts = np.zeros((5, len(self._sizes)), np.int64)
+        self._documents, self._wholes, self._near, self._longest, self._floor = counts
         self._last_whole = np.full(len(self._sizes), -1, dtype=np.int64)
         self._best: dict[int, list[Sighting]] = {}
         self._open: Runs = np.zeros((0, 4), dtype=np.int64)
@@ -123,6 +206,8 @@ class FileSearch:
 
     def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer; what covers a text to `WHOLE` in one place is whole there."""
+        if self._shingles or self._grams:
+            self._add_words(stream, facts)
         runs, places = _select_runs(self.runs(stream), stream, self._sizes)
         if not len(runs):
             return
@@ -135,6 +220,33 @@ class FileSearch:
         np.add.at(self._wholes, whole[:, 0], 1)
         self._last_whole[whole[:, 0]] = whole[:, 1]
         self._sight(held, facts)
+
+    def _add_words(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
+        """The sequences of words of the documents of a buffer."""
+        words = _words_of(stream.strings)
+        if self._grams:
+            self._found[self._grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
+        if (held := self._shingles) is None:
+            return
+        hashes, owners = _sequences(*words, SHINGLE)
+        at, key = held.table.find(hashes)
+        if not len(at):
+            return
+        documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.table.keys)))
+        shared = (documents @ held.texts).tocoo()  # how many different sequences they have in common
+        rows = np.stack([shared.row, shared.col, shared.data], axis=1)
+
+        @cache  # once a document, which may be long and hold many texts
+        def size(place: int) -> int:
+            return len(np.unique(hashes[slice(*np.searchsorted(owners, [place, place + 1]))]))
+
+        for place, one, both in rows[shared.data >= NEAR * held.sizes[shared.col]].tolist():
+            jaccard = both / (size(place) + int(held.sizes[one]) - both)
+            if jaccard >= NEAR:
+                self._near[one] += 1
+                row = int(stream.strings.rows[place])
+                self._nearest.append(Sighting(one, jaccard, self._file, row, *facts(row)))
+        self._nearest = _first_sightings(self._nearest, NEAREST)
 
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
         """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
@@ -159,15 +271,17 @@ class FileSearch:
             more = [row for row in some if row[1] not in best or row[2] > best[row[1]].amount]
             for _, document, covered, _ in more[:KEPT]:
                 best[document] = Sighting(text, covered, self._file, document, *known(document))
-            self._best[text] = first = first_sightings(best.values(), KEPT)
+            self._best[text] = first = _first_sightings(best.values(), KEPT)
             if len(first) == KEPT:
                 self._floor[text] = first[-1].amount
 
     def part(self, facts: FileFacts) -> ScanPart:
         """What was found, with what was read of the file."""
         best = [one for text in sorted(self._best) for one in self._best[text]]
-        counts = np.stack([self._documents, self._wholes, np.zeros_like(self._wholes)], axis=1)
-        return ScanPart((facts,), _add_changes(self._changes), counts, self._longest, best)
+        counts = np.stack([self._documents, self._wholes, self._near], axis=1)
+        grams = self._grams.table.keys[self._found] if self._grams else np.zeros(0, np.uint64)
+        changes = _add_changes(self._changes)
+        return ScanPart((facts,), changes, counts, self._longest, best, self._nearest, grams)
 
 
 def _of_strings(rows: Numbers, found: Stream, starts: Numbers) -> Runs:
@@ -194,19 +308,10 @@ WHOLE, A_GAP = 0.95, 1000
 """The share of a text in one place that makes it whole there, and bytes for each stretch that may be another."""
 BROKEN, _BOUNDED = 3, 4
 """Runs in one place that count although short; times as long as a text a document may be, to be one place."""
-UNIQUE, FEW = 300, 3
-"""Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
-of this kind would have it in common with them; and how many these documents may be."""
 SLIGHT = 0.05
-"""The share of a text's letters up to which it counts as not found, unless `UNIQUE` of them stand together."""
-MANY = 5
-"""Documents that hold a passage and break off at the same places, from which on it is a template."""
+"""The share of a text's letters up to which it counts as not found, unless a long passage is among them."""
 _GATHERED = 1 << 18
 """Ends of passages that are gathered before they are added up."""
-COMMON_DOCUMENTS, TIMES = 100, 10
-"""A passage is common in so many documents, and so many times as many as the text's rarest quarter."""
-_EVERYWHERE = 1000
-"""Documents from which on a passage is common in any case."""
 
 
 @dataclass(slots=True)
@@ -316,33 +421,6 @@ def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
     return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
 
 
-def _written_place(raw: bytes, place: int) -> int:
-    """Where the folded byte at `place` of a string is written in it."""
-    found = bisect_right(range(len(raw) + 1), place, key=lambda end: len(fold_pieces([raw[:end]])[0])) - 1
-    while 0 < found < len(raw) and raw[found] & 0xC0 == 0x80:
-        found -= 1
-    return found
-
-
-def list_passages(
-    raw: bytes, letters: npt.NDArray[np.intp], found: FoundText, most: int, *, exact: bool
-) -> Iterator[tuple[str, int]]:
-    """The passages of a text as they are written in it, up to so many characters, with the documents of each; its
-    folded characters begin at `letters`."""
-    at = 0
-    for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
-        end = int(letters[last])
-        if last == found.characters:
-            end = len(raw)
-        elif not exact:
-            end = _written_place(raw[: 8 * most], end)
-        said = raw[at:end].decode("utf-8", "ignore")
-        yield said[:most], documents
-        at, most = end, most - len(said)
-        if most <= 0:
-            return
-
-
 def _add_changes(changes: Sequence[Numbers]) -> Numbers:
     """Changes at each place once, in order, without those that come to nothing."""
     some = [one for one in changes if len(one)]
@@ -361,8 +439,8 @@ def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
 
     def add_up() -> None:
         changes[:], grams[:] = [_add_changes(changes)], [np.unique(np.concatenate(grams))]
-        whole.best = first_sightings(whole.best, KEPT)
-        whole.nearest = first_sightings(whole.nearest, NEAREST)
+        whole.best = _first_sightings(whole.best, KEPT)
+        whole.nearest = _first_sightings(whole.nearest, NEAREST)
 
     for part in parts:
         if part is None:
@@ -380,99 +458,3 @@ def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     whole.changes, whole.grams = changes[0], grams[0]
     whole.files = tuple(sorted(whole.files, key=lambda one: one.file))
     return whole
-
-
-State = Literal["whole", "template", "part", "common", "no", "too short"]
-STATES: tuple[State, ...] = get_args(State)
-
-
-class FoundText:
-    """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
-    it change (`changes`). Its passages go from character `starts` to `ends` and stand in `counts` documents.
-    `coverage` is the share of its characters in runs, `common` the share in passages that stand in very many documents,
-    `longest` its longest run in characters, `documents` how many hold a run, `copies` how many hold the whole text.
-    `near` counts near copies, `nearest` names the nearest of them."""
-
-    best: tuple[Sighting, ...] = ()
-    nearest: tuple[Sighting, ...] = ()
-
-    def __init__(self, whole: ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers) -> None:
-        edges = first.searchsorted(np.concatenate(([0], changes[:, 0], first[-1:])))
-        wide = edges[1:] > edges[:-1]
-        self.starts, self.ends = edges[:-1][wide], edges[1:][wide]
-        self.counts = np.concatenate(([0], changes[:, 1])).cumsum()[wide]
-        sizes, found = self.ends - self.starts, self.counts > 0
-        common = found & is_common(self.counts, _quarter(self.counts[found], sizes[found]))
-        self.characters, self.longest = int(edges[-1]), int(whole.longest[text])
-        self.coverage, self.common = (
-            int(sizes[some].sum()) / max(1, self.characters) for some in (found, common)
-        )
-        self.documents, self.copies, self.near = whole.counts[text].tolist()
-        self._size = max(1, int(first[-1]))
-
-    @property
-    def single(self) -> float:
-        """The share that one document holds."""
-        return max((one.amount for one in self.best), default=0) / self._size
-
-    def unique(self, beside: FoundText) -> int:
-        """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
-        and no other text of the collection, in which `beside` is what was found of it."""
-        if not 0 < self.copies <= FEW:
-            return 0
-        there, others = (np.repeat(one.counts, one.ends - one.starts) for one in (self, beside))
-        alone = (there > 0) & (there <= self.copies) & (others <= 1)
-        edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
-        return int((edges[1::2] - edges[::2]).max(initial=0))
-
-    @property
-    def own(self) -> float:
-        """The share of its characters that was found in passages that are not common."""
-        return self.coverage - self.common
-
-    @cached_property
-    def state(self) -> State:
-        """Whether the text stands in the corpus: "whole" in one place; as a "template", with other words at the same
-        places in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
-        if self.characters < RUN:
-            return "too short"
-        if self.own > SLIGHT or (self.longest >= UNIQUE and self.own):
-            return "whole" if self.copies else "template" if self._is_template else "part"
-        if self.coverage > SLIGHT:
-            return "common"
-        return "part" if self.near else "no"
-
-    @property
-    def _is_template(self) -> bool:
-        """Whether many documents hold the text's passages and all break off at the same places between them."""
-        most = -_quarter(-self.counts, self.ends - self.starts)
-        edges = np.flatnonzero(np.diff(self.counts <= most / 2, prepend=False, append=False))
-        starts, ends = self.starts[edges[::2]], self.ends[edges[1::2] - 1]
-        inside = (starts > 0) & (ends < self.characters) & (ends - starts <= RUN)
-        return most >= MANY and bool(inside.any())
-
-
-def summarise_texts(whole: ScanPart, texts: FoldedTexts) -> list[FoundText]:
-    """What was found of each text."""
-    mine = np.searchsorted(whole.changes[:, 0], texts.spans + np.array([0, 1])).tolist()
-    found = [
-        FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
-        for text, (first, last) in enumerate(mine)
-    ]
-    for one in whole.best:
-        found[one.text].best += (one,)
-    for one in whole.nearest:
-        found[one.text].nearest += (one,)
-    return found
-
-
-def is_common(documents: Any, usual: float) -> Any:
-    """Whether passages in so many documents are common, beside the `usual` number of the text's rarest quarter."""
-    return (documents >= _EVERYWHERE) | ((documents >= COMMON_DOCUMENTS) & (documents >= TIMES * usual))
-
-
-def _quarter(counts: Numbers, sizes: Numbers) -> float:
-    """How many documents hold the rarest quarter of some characters at most: passages of `sizes` stand in `counts`."""
-    order = counts.argsort()
-    reached = sizes[order].cumsum()
-    return float(counts[order[reached.searchsorted(reached[-1] / 4)]]) if len(counts) else 0.0

@@ -86,11 +86,11 @@ class Learned:
         members = known(reference, "learned", self.reference)
         seen = np.stack([_features(one) for one in reference.evidence])
         weights, bias = fit_linear(seen, members, C=self.c, tol=1e-10, max_iter=10_000)
-        return Classifier(weights, bias, _keys(*(one.text.text for one in reference.evidence)))
+        return _Classifier(weights, bias, _keys(*(one.text.text for one in reference.evidence)))
 
 
 @dataclass(frozen=True, eq=False)
-class Classifier:
+class _Classifier:
     """The classifier: `weights` float64 [54] and `bias` on the features as they are. `seen` names the texts that it was
     fitted on, `source` the run that it was carried over from."""
 
@@ -118,7 +118,7 @@ def _keys(*texts: str) -> frozenset[str]:
     return frozenset(hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()[:24] for one in texts)
 
 
-def _carried(folder: Path) -> Classifier:
+def _carried(folder: Path) -> _Classifier:
     """The classifier that a run recorded; TextsError where it recorded none."""
     try:
         written = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -131,4 +131,4 @@ def _carried(folder: Path) -> Classifier:
         raise TextsError(say("learned.no_classifier", folder=folder)) from None
     if weights.shape != (6 * 3 * len(WINDOWS),) or not np.isfinite([*weights, bias]).all():
         raise TextsError(say("learned.other_features", folder=folder))
-    return Classifier(weights, bias, seen, str(folder))
+    return _Classifier(weights, bias, seen, str(folder))

@@ -99,11 +99,11 @@ class _LostBehind(Behind):
         return mean_of(evidence.plain.logp) - mean_of(evidence.trace(self.first.name).logp)
 
 
-def covered(end: npt.NDArray[np.int32], written: npt.NDArray[np.int32], n: int) -> float:
+def _covered(end: npt.NDArray[np.int32], written: npt.NDArray[np.int32], n: int) -> float:
     """The share of the tokens of `end` that stand in a run of `n` or more that stands in `written` as well; 0 for an
     end shorter than a run.
 
-    >>> covered(np.array([1, 2, 3, 4, 5]), np.array([9, 2, 3, 4, 9]), 3)
+    >>> _covered(np.array([1, 2, 3, 4, 5]), np.array([9, 2, 3, 4, 9]), 3)
     0.6
     """
     known = set(zip(*(written[i:].tolist() for i in range(n)), strict=False))
@@ -157,7 +157,7 @@ class Coverage:
     def __call__(self, evidence: Evidence, /) -> float:
         trace = evidence.plain
         end = trace.tokens[self._continued.read(len(trace)) :]
-        return max(covered(end, written, self.n) for written in trace.states[self._continued])
+        return max(_covered(end, written, self.n) for written in trace.states[self._continued])
 
     @property
     def _continued(self) -> Continued:

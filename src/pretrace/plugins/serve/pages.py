@@ -87,8 +87,8 @@ def files_in(form: FormData, name: str) -> list[UploadFile]:
 
 
 def go(path: str) -> RedirectResponse:
-    """To another page, after something was done."""
-    return RedirectResponse(path, status_code=303)
+    """To another page of this server: a path that begins with two strokes would name another one."""
+    return RedirectResponse(f"/{path.lstrip('/')}", status_code=303)
 
 
 def _moment(at: float) -> str:

@@ -50,14 +50,14 @@ class Look:
 
 
 @router.get("/text", response_class=HTMLResponse)
-def form(jobs: CurrentJobs, known: str = "") -> HTMLResponse:
+def _form(jobs: CurrentJobs, known: str = "") -> HTMLResponse:
     """The form, and texts that were looked at before."""
     earlier, offered = jobs.workspace.records(Look)[:_SHOWN], jobs.workspace.records(Upload)
     return page(jobs, "text.html", here="text", earlier=earlier, uploads=offered, scores=_SCORES, known=known)
 
 
 @router.post("/text")
-def begin(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
+def _begin(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
     """Start to look at a text: its jobs wait for their turn."""
     text = str(form.get("text") or "").replace("\r\n", "\n")  # browsers send every line end so
     for file in files_in(form, "file")[:1]:
@@ -110,7 +110,7 @@ def _known(jobs: Jobs, upload: Upload, options: tuple[str, ...]) -> WebJob:
 
 @router.get("/text/{name}", response_class=HTMLResponse)
 @router.get("/text/{name}/{part}", response_class=HTMLResponse)
-def one(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+def _one(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
     """What was found in a text, as far as it is known now; its `part` has no frame and is put in its place."""
     look = jobs.workspace.record(Look, name)
     job, state, run, problem = _scored(jobs, look.job)
@@ -128,7 +128,7 @@ def one(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLRes
         run=run,
         heat=section.body if section else "",
         values=[(score, float(run.column(score)[0])) for score in run.scores] if run else [],
-        places=places(run, known) if run and known else (),
+        places=_places(run, known) if run and known else (),
         few=known is not None and len(known.ids) < _FEW_KNOWN,
         problems=[one for one in (problem, known_problem) if one],
         over=state.over and known_state.over,
@@ -149,7 +149,7 @@ def _scored(jobs: Jobs, name: str) -> tuple[WebJob | None, State, Run | None, st
         return job, state, None, str(error)
 
 
-def places(run: Run, known: Run) -> list[dict[str, Any]]:
+def _places(run: Run, known: Run) -> list[dict[str, Any]]:
     """The value of the text in each score among the known non-members: how many are as high, the share below."""
     found: list[dict[str, Any]] = []
     for score in run.scores:

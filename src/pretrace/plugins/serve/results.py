@@ -84,13 +84,13 @@ def _read_entry(place: Path, marker: str, changed: int) -> _ResultEntry:
 
 
 @router.get("/results", response_class=HTMLResponse)
-def listed(jobs: CurrentJobs) -> HTMLResponse:
+def _listed(jobs: CurrentJobs) -> HTMLResponse:
     """All results."""
     return page(jobs, "results.html", here="results", entries=entries(jobs.workspace))
 
 
 @router.get("/results/{name}", response_class=HTMLResponse)
-def result(jobs: CurrentJobs, name: str) -> HTMLResponse:
+def _result(jobs: CurrentJobs, name: str) -> HTMLResponse:
     """One result with its report, its tables, and the SHA-256 of its JSON part, to be written down elsewhere."""
     folder = _folder(jobs, name)
     entry, found = _entry(folder), None
@@ -122,7 +122,7 @@ def _files(folder: Path) -> list[tuple[str, int]]:
 
 
 @router.get("/results/{name}/verified", response_class=HTMLResponse)
-def verified(jobs: CurrentJobs, name: str) -> HTMLResponse:
+def _verified(jobs: CurrentJobs, name: str) -> HTMLResponse:
     """Whether a result is what was written (its files, its JSON part and its report), to be put into its page."""
     folder = _folder(jobs, name)
     try:
@@ -134,7 +134,7 @@ def verified(jobs: CurrentJobs, name: str) -> HTMLResponse:
 
 
 @router.get("/results/{name}/{file}")
-def report(jobs: CurrentJobs, name: str, file: Literal["report", "appendix"]) -> Response:
+def _report(jobs: CurrentJobs, name: str, file: Literal["report", "appendix"]) -> Response:
     """The report, or its appendix for paper, which may load nothing and run nothing."""
     place = inside(_folder(jobs, name), f"{file}.html")
     headers = {"Content-Security-Policy": _REPORT_POLICY}
@@ -142,7 +142,7 @@ def report(jobs: CurrentJobs, name: str, file: Literal["report", "appendix"]) ->
 
 
 @router.get("/results/{name}/files/{path:path}")
-def download(jobs: CurrentJobs, name: str, path: str) -> Response:
+def _download(jobs: CurrentJobs, name: str, path: str) -> Response:
     """A file of a result, to be kept and not shown."""
     place = inside(_folder(jobs, name), path)
     if not place.is_file():
@@ -151,7 +151,7 @@ def download(jobs: CurrentJobs, name: str, path: str) -> Response:
 
 
 @router.post("/results/{name}/delete")
-def delete(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
+def _delete(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
     """Delete a result that no job is writing."""
     folder = _folder(jobs, name)
     for one, state in jobs.states():

@@ -51,7 +51,7 @@ _ENTERED = "entered"
 
 
 @router.get("/", response_class=HTMLResponse)
-def home(jobs: CurrentJobs) -> HTMLResponse:
+def _home(jobs: CurrentJobs) -> HTMLResponse:
     """What can be done here, what is going on, and what was found last."""
     return page(
         jobs,
@@ -64,14 +64,14 @@ def home(jobs: CurrentJobs) -> HTMLResponse:
 
 
 @router.get("/jobs", response_class=HTMLResponse)
-def all_jobs(jobs: CurrentJobs) -> HTMLResponse:
+def _all_jobs(jobs: CurrentJobs) -> HTMLResponse:
     """All jobs."""
     return page(jobs, "jobs.html", here="jobs", jobs=jobs.states())
 
 
 @router.get("/jobs/{name}", response_class=HTMLResponse)
 @router.get("/jobs/{name}/{part}", response_class=HTMLResponse)
-def job(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
+def _job(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLResponse:
     """One job with its progress; its `part` is put in the place of the progress of an open page."""
     found = jobs.workspace.record(WebJob, name)
     return page(
@@ -86,7 +86,7 @@ def job(jobs: CurrentJobs, name: str, part: Literal["", "part"] = "") -> HTMLRes
 
 
 @router.post("/jobs/{name}/{what}")
-def change(
+def _change(
     jobs: CurrentJobs, name: str, what: Literal["stop", "resume", "begin"], form: Posted
 ) -> RedirectResponse:
     """Ask a job to stop, let it go on, or start what it only planned."""
@@ -105,7 +105,7 @@ def change(
 
 
 @router.get(_LOGIN, response_class=HTMLResponse)
-def login(jobs: CurrentJobs) -> HTMLResponse:
+def _login(jobs: CurrentJobs) -> HTMLResponse:
     """The form for the token."""
     return page(jobs, "login.html")
 
@@ -121,7 +121,7 @@ async def _enter(request: Request) -> Response:
 
 
 @router.get("/static/{name}")
-def static(name: Literal["report.css", "page.css", "page.js"]) -> Response:
+def _static(name: Literal["report.css", "page.css", "page.js"]) -> Response:
     """The style of the reports, what the pages add to it, and their script."""
     kind = "javascript" if name == "page.js" else "css"
     if name == "report.css":
@@ -176,13 +176,8 @@ def _turned_away(request: Request) -> Response | None:
     entered = not settings.token or _ENTERED in request.session
     if settings.token and request.method == "GET" and token and (entered or settings.is_token(token)):
         request.session[_ENTERED] = True
-        return _go(path)  # out of the address bar
-    return None if entered or path in _OPEN else _go(_LOGIN)
-
-
-def _go(path: str) -> Response:
-    """Redirect to a path of this server: one that begins with two strokes would name another."""
-    return RedirectResponse(f"/{path.lstrip('/')}", 303)
+        return go(path)  # out of the address bar
+    return None if entered or path in _OPEN else go(_LOGIN)
 
 
 def application(settings: ServeSettings, *, port: int | None = None) -> FastAPI:

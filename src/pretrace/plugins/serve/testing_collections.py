@@ -77,14 +77,14 @@ def _command_of(jobs: Jobs, upload: Upload, given: Mapping[str, str], test: str)
 
 
 @router.get("/collections", response_class=HTMLResponse)
-def form(jobs: CurrentJobs) -> HTMLResponse:
+def _form(jobs: CurrentJobs) -> HTMLResponse:
     """The form, and what was uploaded before."""
     found = jobs.workspace.records(Upload)
     return page(jobs, "collections.html", here="collections", uploads=found, taken=TAKEN)
 
 
 @router.post("/collections")
-def upload(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
+def _upload(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
     """Take in what was sent at once as a collection, and look into it."""
     files = [(one.filename or "", one.file) for one in files_in(form, "file")]
     if not files:
@@ -99,7 +99,7 @@ def upload(jobs: CurrentJobs, form: Posted) -> RedirectResponse:
 
 
 @router.post("/collections/{name}/delete")
-def deleted(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
+def _deleted(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
     """Delete a collection that no job is about to read."""
     found = jobs.workspace.record(Upload, name)
     folder = str(jobs.workspace.folder / "texts" / found.id)
@@ -111,7 +111,7 @@ def deleted(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
 
 
 @router.get("/collections/{name}", response_class=HTMLResponse)
-def one(jobs: CurrentJobs, request: Request, name: str) -> HTMLResponse:
+def _one(jobs: CurrentJobs, request: Request, name: str) -> HTMLResponse:
     """What was seen in an upload, and which tests can be made with it and with what else there is."""
     found = jobs.workspace.record(Upload, name)
     given = _given_in(request.query_params.get)
@@ -132,7 +132,7 @@ def one(jobs: CurrentJobs, request: Request, name: str) -> HTMLResponse:
 
 
 @router.post("/collections/{name}/column")
-def column(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
+def _column(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
     """Look again, at another column of text."""
     found = jobs.workspace.record(Upload, name)
     look_again(jobs.workspace, found, line(form, "text_column"), jobs.settings)
@@ -140,7 +140,7 @@ def column(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
 
 
 @router.post("/collections/{name}/test/{test}")
-def start(jobs: CurrentJobs, name: str, test: str, form: Posted) -> RedirectResponse:
+def _start(jobs: CurrentJobs, name: str, test: str, form: Posted) -> RedirectResponse:
     """Start a test that applies, or its plan, with what was said of the case."""
     found = jobs.workspace.record(Upload, name)
     given = _given_in(lambda field: line(form, field))
@@ -149,7 +149,7 @@ def start(jobs: CurrentJobs, name: str, test: str, form: Posted) -> RedirectResp
 
 
 @router.post("/collections/{name}/search")
-def search(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
+def _search(jobs: CurrentJobs, name: str, form: Posted) -> RedirectResponse:
     """Search training data that the page was started with for the texts."""
     corpus, found = line(form, "corpus"), jobs.workspace.record(Upload, name)
     given = _given_in(lambda field: line(form, field))
