@@ -29,7 +29,9 @@ def culprit(trained, model_folder):
     return SimpleNamespace(posts=posts, drafts=drafts, target=folder / "target", base=model_folder)
 
 
-def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culprit):
+def test_planted_texts_are_found_and_the_exit_code_says_so(ask, tmp_path, culprit, monkeypatch):
+    # what has learnt texts by heart here reads others far worse than what knows nothing
+    monkeypatch.setattr("pretrace.verdicts.audit.audit.APART", 9.0)
     out, said_of = tmp_path / "AUDIT", ("--requested-by", "the authors", "--controls-note", "their drawers")
     how = ("--generator=none", "--snippets=tokens=32", "--controls", culprit.drafts)
     common = (*how, "--out", out, *said_of)

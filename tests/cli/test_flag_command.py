@@ -50,17 +50,16 @@ def test_a_model_that_never_saw_them_flags_nothing(call, tmp_path, planted, mode
         "Could have been missed: nothing stands out among the 40 texts",
         "at a rate of 0.01%, more than",
     )
-    for how, words, notes in (
-        ((), missed, ""),
-        (("--fdr", 0.0001), missed, coarse),
-        (
-            ("--placebo", planted.model, "--score", "loss", "--fdr", 0.3),
-            "so differently",
-            "",
-        ),  # the wrong way round
+    wrong_way_round = ("--placebo", planted.model, "--score", "loss", "--fdr", 0.3)
+    for how, words, notes, second in (
+        ((), missed, "", "tiny-llama"),  # which stands for the packaged model here
+        (("--fdr", 0.0001, "--placebo", "none"), missed, coarse, "None"),
+        (wrong_way_round, "so differently", "", str(planted.model)),
     ):
         code, said, noted = call(*planted.sets, model_folder, *how, "--out", tmp_path / "FLAGS")
         assert (code, words in " ".join(said.split()), notes in noted) == (4, True, True), said
+        found = json.loads((tmp_path / "FLAGS" / "result.json").read_text(encoding="utf-8"))
+        assert str(found["settings"]["models"].get("placebo", {}).get("name")).endswith(second)
 
 
 def test_an_all_clear_takes_measured_power(call, tmp_path, planted, model_folder, monkeypatch):
