@@ -464,9 +464,7 @@ def flag(
     been missed."""
     divided = divided_by(job, engine)
     check_flagging(settings, inputs.companions)
-    asks = inputs.placebo != "none"
-    placebos = [inputs.placebo] if asks else []
-    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=placebos, second=asks)
+    wanted = models_of_flagging(target, inputs.companions, inputs.placebo)
     check_writable(inputs.out, FLAGGING_FOLDER)
     source = source.with_text_column(say_note)
     stream = source.stream(skip_unreadable=job.skip_unreadable)
@@ -522,6 +520,13 @@ def flag(
         return scored
     asking = (models, Stages()) if settings.power else None
     return finish(scored, model=models.target.name, asking=asking, unread=unread, unreadable=texts.unreadable)
+
+
+def models_of_flagging(target: Target, companions: Companions, placebo: str | None) -> ModelsSettings:
+    """The target with its second model: the placebo that is named, the packaged one, or with "none" nobody."""
+    asked = placebo != "none"
+    placebos = [placebo] if asked else []
+    return ModelsSettings(target=target, companions=companions, placebos=placebos, second=asked)
 
 
 def check_flagging(settings: FlagSettings, beside: Companions) -> None:

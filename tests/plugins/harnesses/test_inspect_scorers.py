@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from tiny import MORE_WORDS
 
 pytest.importorskip("inspect_ai", reason="inspect_ai is not installed (pip install inspect-ai)")
@@ -60,8 +61,14 @@ def figures(log, scorer):
     return {name: one.value for name, one in found.metrics.items()}
 
 
-def test_a_task_is_scored_as_pretrace_scores_it(model_folder, reference_folder, tmp_path, caplog):
-    placebo = str(reference_folder)
+def test_a_task_is_scored_as_pretrace_scores_it(model_folder, tmp_path, caplog):
+    near = pretrace.open_model(str(model_folder))  # which reads much as the model does
+    with torch.no_grad():
+        for weights in near.model.parameters():
+            weights.mul_(1 + 0.02 * torch.randn(weights.shape, generator=torch.Generator().manual_seed(1)))
+    near.model.save_pretrained(tmp_path / "near")
+    near.tokenizer.save_pretrained(tmp_path / "near")
+    placebo = str(tmp_path / "near")
     asked = texts(12, 1)
     known = str(written(tmp_path / "known.jsonl", texts(40, 2)))
     others = texts(40, 3, ["seven", "trees", "grow", "slowly", "FOUR"])

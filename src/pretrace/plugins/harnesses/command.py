@@ -9,14 +9,14 @@ from pretrace.backends.naming import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option
 from pretrace.cli.printing import with_command, write_verdict
 from pretrace.cli.progress import doing, watched
-from pretrace.cli.scoring import FlagInputs, check_flagging
+from pretrace.cli.scoring import FlagInputs, check_flagging, models_of_flagging
 from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare
 from pretrace.results.atomic import check_writable
 from pretrace.runs import FLAGGING as FLAGGING_FOLDER
 from pretrace.runs import VERDICTS, save_verdict
-from pretrace.scoring.plan import Companions, ModelsSettings, Target, open_models, with_texts
+from pretrace.scoring.plan import Companions, Target, open_models, with_texts
 from pretrace.settings import MODEL, like, option
 from pretrace.verdicts.flag.planning import FLAGGING, FlagSettings
 from pretrace.verdicts.settings import input_option
@@ -74,7 +74,7 @@ def samples(
     if not inputs.model:  # the one that the log names, at the revision that it names
         revision = inputs.opening.revision or log.revision
         target = Target(model=log.model, opening=replace(inputs.opening, revision=revision))
-    wanted = ModelsSettings(target=target, companions=inputs.companions, placebos=[inputs.placebo])
+    wanted = models_of_flagging(target, inputs.companions, inputs.placebo)
     flagging.plan.check_servers(wanted.roles)
     with doing("opening the models"):
         models = open_models(wanted)
