@@ -119,6 +119,9 @@ def test_a_placebo_reads_controls_worse_by_a_share_of_the_loss():
         losses.append(-sum(sum(some) / len(some) for some in every) / len(every))
     assert data.apart(other) == pytest.approx(max(losses) / min(losses) - 1)
     assert data.apart(model) == 0
+    pairs = [AuditData(parts, Models(model), AuditSettings(cache=False), paired=True) for parts in (
+        (PIECES, PIECES, TURNED, PIECES), (PIECES, TURNED))]  # fmt: skip
+    assert [one.apart(other) for one in pairs] == [pytest.approx(data.apart(other)), None]
 
 
 def test_a_placebo_is_graded_by_tokens_weights_and_family():

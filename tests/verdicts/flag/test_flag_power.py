@@ -19,14 +19,17 @@ def _quick(monkeypatch):
     monkeypatch.setattr("pretrace.verdicts.flag.concluding.SIMULATED", 60)
 
 
-def looked(asked, known, seen=0, shift=0.0, seed=5):
+def looked(asked, known, seen=0, shift=0.0, seed=5, like=None):
     rng = np.random.default_rng(seed)
     number = asked + known
     scores = rng.normal(size=number)
     scores[:seen] += shift
     mine = np.arange(number) < asked
     lengths = np.full(number, 100.0) + rng.integers(0, 9, number)
-    sides = Sides(mine, np.arange(number), scores, None, lengths, SETTINGS, 3)
+    placebo = like and like * scores + np.sqrt(1 - like**2) * np.random.default_rng(seed + 99).normal(
+        size=number
+    )
+    sides = Sides(mine, np.arange(number), scores, placebo, lengths, SETTINGS, 3)
     plan = prospect((np.ones(asked), np.ones(known)), SETTINGS, "known")
     words = rng.choice([f"w{i}" for i in range(40)], (number, 12))
     return concluding.run_checks(sides, plan, lambda chosen: [" ".join(one) for one in words[chosen]])
@@ -48,6 +51,15 @@ def test_no_power_clears_nothing_and_enough_power_does():
     assert (strong, power.probability.value >= 0.8) == ("none", True)
     assert share.high < 0.1 == power.effect.low
     assert power.facts["gained"][0] == pytest.approx(12.0, rel=0.2)
+
+
+def test_a_placebo_that_reads_alike_leaves_a_smaller_drift_at_every_size():
+    chances = []
+    for like in (None, 0.95, 0.05):
+        found = looked(900, 900, like=like)
+        chances.append(ended(found, np.full(20, 2.5))[1].probability.value)
+        assert (found.outliers.unseen < concluding.FLOOR) == (like == 0.95)
+    assert chances[1] > max(chances[0], chances[2])
 
 
 @pytest.mark.parametrize(("asked", "known"), [(12, 60), (2, 25)])

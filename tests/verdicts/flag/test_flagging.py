@@ -307,6 +307,21 @@ def test_a_placebo_that_reads_otherwise_speaks_for_nobody(scored):
     assert set_test(found).unseen == pytest.approx(concluding.FLOOR)  # it excludes no drift either
 
 
+def test_how_alike_two_models_read_is_seen_in_known_documents_alone():
+    rng = np.random.default_rng(4)
+    scores, asked = rng.normal(size=60), np.arange(60) < 30
+    placebo = np.where(asked, rng.normal(size=60), scores)  # those in question may have been read
+    sides = concluding.Sides(asked, np.arange(60), scores, placebo, np.ones(60), LOSS, 0)
+    assert (sides.alike, sides.compared) == (pytest.approx(1.0), True)
+
+
+def test_a_model_alone_has_the_packaged_one_beside_it(monkeypatch):
+    packaged = Models(target([], name="packaged"))
+    monkeypatch.setattr(flagging, "with_second", lambda models, **_: replace(models, placebo=packaged))
+    assert named(flag(MINE, KNOWN, target(), LOSS), "placebo").status == "passed"
+    assert named(flag(MINE, KNOWN, Models(target()), LOSS), "placebo").status == "not run"
+
+
 def test_a_drift_that_a_placebo_leaves_open_is_larger_the_less_alike_it_reads():
     seen = {"auc": [0.5, 0.46, 0.54]}
     one, half = (
