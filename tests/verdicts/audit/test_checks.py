@@ -202,7 +202,7 @@ def test_beside_a_much_worse_reader_the_target_must_show_more_than_a_multiple(p,
     one = Placebo("early", "own", 0.7, "an earlier checkpoint", apart=0.16, beyond=p)
     found = placebo_check([one], "controls", 0.05)
     assert (found.status, words in found.words) == (status, True)
-    assert ("16% of its loss" in found.words) == (p is not None)
+    assert ("16% of the loss" in found.words) == (p is not None)
 
 
 def test_control_documents_that_form_a_group_of_their_own_withhold_an_accusation():
