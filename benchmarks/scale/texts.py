@@ -44,7 +44,7 @@ FEW_SHAPES = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "64", "LRU_CACHE_CAPACITY": "64
 COMMANDS: dict[str, list[str]] = {
     "score": ["--scores", SCORES],
     "evaluate": ["--scores", SCORES, "--measuring", "resamples=200"],
-    "flag": ["--controls", "KNOWN"],
+    "flag": ["--controls", "KNOWN", "--placebo", "none"],
 }
 """What is measured, with its options; KNOWN stands for a file of 1,000 known non-members."""
 
