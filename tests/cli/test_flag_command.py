@@ -54,7 +54,7 @@ def test_a_model_that_never_saw_them_flags_nothing(call, tmp_path, planted, mode
     for how, words, notes, second in (
         ((), missed, "", "tiny-llama"),  # which stands for the packaged model here
         (("--fdr", 0.0001, "--placebo", "none"), missed, coarse, "None"),
-        (wrong_way_round, "so differently", "", str(planted.model)),
+        (wrong_way_round, "Refused", "", str(planted.model)),
     ):
         code, said, noted = call(*planted.sets, model_folder, *how, "--out", tmp_path / "FLAGS")
         assert (code, words in " ".join(said.split()), notes in noted) == (4, True, True), said

@@ -333,8 +333,6 @@ def _ask_placebo(sides: Sides) -> Check:
     settings, values = sides.settings, sides.placebo
     if values is None:
         return word_check("flag.placebo", None, words="none")
-    if np.ptp(values) and not sides.compared:
-        return word_check("flag.placebo", None, {ALIKE: sides.alike}, words="otherwise", alike=sides.alike)
     (fdr, method), both = settings.rate, sides.by_document(values)
     rate, q = min(fdr, _PLACEBO_RATE), conformal.adjusted(sides.p(*both), method)
     number = int(conformal.flagged(q, rate).sum())
@@ -347,6 +345,8 @@ def _ask_placebo(sides: Sides) -> Check:
     beyond = bool(blank.figures[BEYOND]) or p <= settings.level
     words = f"{blank.words} {say('flag.placebo.whole', p=p)}"
     figures = {**blank.figures, "set p": p, BEYOND: beyond, ALIKE: sides.alike}
+    if blank.status == "passed" and not sides.compared:  # what it does find withholds all the same
+        return word_check("flag.placebo", None, figures, words="otherwise", alike=sides.alike)
     return replace(blank, words=words, figures=figures)
 
 
@@ -455,10 +455,10 @@ def unseen_drift(checks: Sequence[Check], asked: int, known: int) -> float:
 
     seen = {check.name: check.figures["auc"] for check in checks if "auc" in check.figures}
     chance = math.sqrt((asked + known + 1) / (12 * asked * known))
-    if "placebo" in seen:
+    alike: float = next((check.figures.get(ALIKE, 0.0) for check in checks if check.name == "placebo"), 0.0)
+    if alike * MOST_DOSE >= 1:
         value, low, high = seen["placebo"]
         half = max((high - low) / 2 * _UNSEEN / _NINETY_NINE, _UNSEEN * chance)
-        alike: float = next(check.figures[ALIKE] for check in checks if check.name == "placebo")
         return drift(max(0.0, value - 0.5) + half) / alike
     limits = [WIDENING * _UNSEEN * chance]
     for name, (value, low, high) in seen.items():
