@@ -306,14 +306,10 @@ def test_a_placebo_that_reads_otherwise_speaks_for_nobody(scored):
     assert "no sign of training yet" in found.statement
     assert set_test(found).unseen == pytest.approx(concluding.FLOOR)  # it excludes no drift either
     # but what it finds itself withholds, as of any other
-    scored(
-        a_tenth(shift=0.6, share=1.0),
-        {text.text: rng.normal() + (text in MANY.texts) for text in (*MANY.texts, *HELD.texts)},
-    )
-    assert (
-        flag(MANY, HELD, Models(target([]), placebo=Models(target([], name="placebo"))), LOSS).outcome
-        == "refused"
-    )
+    lifted = {text.text: rng.normal() + (text in MANY.texts) for text in (*MANY.texts, *HELD.texts)}
+    scored(a_tenth(shift=0.6, share=1.0), lifted)
+    found = flag(MANY, HELD, Models(target([]), placebo=Models(target([], name="placebo"))), LOSS)
+    assert (found.outcome, named(found, "placebo").status) == ("refused", "failed")
 
 
 def test_how_alike_two_models_read_is_seen_in_known_documents_alone():
