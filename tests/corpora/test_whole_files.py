@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.packing import unpack_stream
+from pretrace.corpora.formats import unpack_stream
 from pretrace.errors import TextsError
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader
 

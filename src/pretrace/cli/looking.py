@@ -16,7 +16,7 @@ from pretrace.baselines import classifiers
 from pretrace.cli.commands import Reply, plain_table, printer, prose
 from pretrace.cli.printing import measured
 from pretrace.corpora import Columns, known_corpora
-from pretrace.corpora.packing import standard_input
+from pretrace.corpora.formats import standard_input
 from pretrace.errors import TextsError
 from pretrace.registry import Registry, require
 from pretrace.report.heat import heat_lines

@@ -17,8 +17,7 @@ from xml.parsers import expat
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from pretrace.corpora.packing import HEAD, decode_text, encoding_of, is_utf8
-from pretrace.corpora.reading import mended
+from pretrace.corpora.reading import HEAD, decode_text, encoding_of, is_utf8, mended
 from pretrace.errors import MissingPackageError, PretraceError, TextsError
 from pretrace.results.wording import say
 

@@ -10,9 +10,18 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
-from pretrace.corpora.formats import ENDINGS, LINES, TABLES, file_rows, looks_like_rows, recognise_format
-from pretrace.corpora.packing import HEAD, ending_of, open_unpacked, stem_of
-from pretrace.corpora.reading import SourceRow, TextReading, listed, shown
+from pretrace.corpora.formats import (
+    ENDINGS,
+    LINES,
+    TABLES,
+    ending_of,
+    file_rows,
+    looks_like_rows,
+    open_unpacked,
+    recognise_format,
+    stem_of,
+)
+from pretrace.corpora.reading import HEAD, SourceRow, TextReading, listed, shown
 from pretrace.errors import TextsError
 from pretrace.results.atomic import json_object
 from pretrace.results.wording import say

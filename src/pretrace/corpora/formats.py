@@ -1,38 +1,224 @@
-"""The file formats, each a generator of rows: text, JSON lines, JSON, CSV, TSV, parquet, arrow, documents.
+"""The files of texts, packed or not: the formats, each a generator of rows (text, JSON lines, JSON, CSV, TSV, parquet,
+arrow, documents).
 
-A format is recognised by the first bytes of a file, else by its name. All but documents and lists of JSON are read as a
-stream, in memory that does not grow with the file.
+How a file is packed and its format are seen by its first bytes, the format else by its name; a Git LFS pointer is
+refused. All but documents and lists of JSON are read as a stream, in memory that does not grow with the file. A stream
+that ends too early raises EOFError, one that is damaged OSError; `unreadable_explained` makes a TextsError of either.
 """
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import io
 import itertools
 import json
+import lzma
 import re
 import shutil
+import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, AnyStr
+from typing import IO, Any, AnyStr, BinaryIO
+
+import zstandard
 
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document
-from pretrace.corpora.packing import (
+from pretrace.corpora.reading import (
     HEAD,
-    PACKED,
-    as_utf8,
-    ending_of,
+    UTF8,
+    SourceRow,
+    TextReading,
+    distinct,
+    encoding_explained,
+    encoding_of,
+    kind_of,
+    mended,
     not_utf8,
-    open_unpacked,
-    unreadable_explained,
+    refuse_utf16,
+    shown,
 )
-from pretrace.corpora.reading import SourceRow, TextReading, distinct, kind_of, mended, shown
 from pretrace.errors import TextsError
 from pretrace.results.wording import say, sentences_of
+
+PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+"""Endings of packed files."""
+_PIECE = 1 << 17
+_ZST_PIECE = 1 << 16  # smaller, since zstandard unpacks all of a piece at once
+_LONGEST_POINTER = 1024
+_POINTER = re.compile(rb"version https://git-lfs\.github\.com/spec/v\d")
+_PACKINGS = (
+    (re.compile(rb"\x1f\x8b"), "gz"),
+    (re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18", re.DOTALL), "zst"),
+    (re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)"), "bz2"),
+    (re.compile(rb"\xfd7zXZ\x00"), "xz"),
+)
+_WINDOW = 1 << 31  # largest window of a zst frame, which some corpora are packed with (`zstd --long=31`)
+
+
+def without_packing(name: str) -> str:
+    """The name of a file without the ending of a packed one."""
+    return next((name[: -len(one)] for one in PACKED if name.lower().endswith(one)), name)
+
+
+def ending_of(name: str) -> str:
+    """The ending of a file's name in small letters, without that of a packed one."""
+    return Path(without_packing(name.lower())).suffix
+
+
+def stem_of(name: str) -> str:
+    """The name of a file without its folders and endings."""
+    return Path(without_packing(Path(name).name)).stem
+
+
+def _packing_of(head: bytes) -> str:
+    """How bytes are packed, by the first ones: gz, zst, bz2, xz, or "" where they are not."""
+    return next((name for magic, name in _PACKINGS if magic.match(head)), "")
+
+
+@contextmanager
+def open_unpacked(address: str | Path) -> Iterator[io.BufferedReader]:
+    """The unpacked bytes of a file, or of an address that fsspec opens. TextsError for a pointer of Git LFS and for a
+    pipe, which may stay silent."""
+    path, source = Path(address), str(address)
+    if isinstance(address, str) and "://" in address:
+        import fsspec
+
+        opened = fsspec.open(address, "rb")
+    elif path.exists() and not (path.is_file() or path.is_dir()):
+        raise TextsError(say("texts.pipe", source=address))
+    else:
+        opened = path.open("rb")
+    with opened as stream:
+        raw = stream if isinstance(stream, io.BufferedReader) else io.BufferedReader(stream)
+        yield unpack_stream(raw, source)
+
+
+@contextmanager
+def unreadable_explained(source: str) -> Iterator[None]:
+    """While it lasts, an error of the operating system or of a packed file is a TextsError that names the source."""
+    try:
+        yield
+    except (EOFError, OSError) as error:
+        if "://" in source:
+            raise TextsError(
+                f"{source} cannot be fetched ({error}): check the address, or download it and name the file."
+            ) from None
+        if isinstance(error, OSError) and error.errno is not None:
+            raise TextsError(f"{source} cannot be read: {error.strerror or error}; check the path.") from None
+        raise TextsError(f"{source} is damaged or not whole: {error}; fetch it again.") from None
+
+
+def standard_input() -> BinaryIO:
+    """The bytes of standard input; TextsError where it is closed."""
+    if sys.stdin is None:
+        raise TextsError("standard input is closed: name a file, or lead the texts here with |.")
+    return sys.stdin.buffer
+
+
+def unpack_stream(stream: io.BufferedReader, source: str) -> io.BufferedReader:
+    """The unpacked bytes of a stream that is at its beginning. TextsError for a pointer of Git LFS."""
+    head = stream.peek(HEAD)[:HEAD]
+    if len(head) < _LONGEST_POINTER and _POINTER.match(head):
+        raise TextsError(f"{source} is a Git LFS pointer, not the file: run `git lfs pull` there.")
+    packing = _packing_of(head)
+    return _made_stream(stream, _unpacked(stream, packing)) if packing else stream
+
+
+def place_of(stream: Any, read: int) -> int:
+    """How many bytes of a file itself were read, for a stream of `unpack_stream`; `read` where it does not know."""
+    under = getattr(getattr(stream, "raw", None), "under", stream)
+    try:
+        return int(under.tell())
+    except (OSError, ValueError):
+        return read
+
+
+class _MadeStream(io.RawIOBase):
+    """A stream whose bytes are made of those of another one, `under`, a piece at a time."""
+
+    def __init__(self, under: IO[bytes], pieces: Iterator[bytes]) -> None:
+        self.under, self._pieces, self._output = under, pieces, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, space: Any) -> int:
+        """Fill the space with what follows."""
+        while not len(self._output):
+            piece = next(self._pieces, None)
+            if piece is None:
+                return 0
+            self._output = memoryview(piece)
+        size = min(len(space), len(self._output))
+        space[:size] = self._output[:size]
+        self._output = self._output[size:]
+        return size
+
+
+def _made_stream(under: IO[bytes], pieces: Iterator[bytes]) -> io.BufferedReader:
+    """Such a stream with a buffer, from which bytes can be peeked at."""
+    return io.BufferedReader(_MadeStream(under, pieces), 1 << 20)
+
+
+def _unpacked(under: IO[bytes], packing: str) -> Iterator[bytes]:
+    """The bytes of a packed stream, of as many streams as stand behind each other in it."""
+    is_zst = packing == "zst"
+    given, one = b"", _decompressor(packing)
+    while True:
+        if not given and getattr(one, "needs_input", True):
+            given = under.read(_ZST_PIECE if is_zst else _PIECE)
+            if not given:
+                raise EOFError(f"its {packing} stream is cut off")
+        try:
+            made = one.decompress(given, *(() if is_zst else (1 << 20,)))
+        except (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, EOFError) as error:
+            raise OSError(f"its {packing} stream is damaged: {error}") from None
+        yield made
+        if not one.eof:
+            given = getattr(one, "unconsumed_tail", b"")
+            continue
+        rest = one.unused_data
+        while not (given := rest.lstrip(b"\0")):  # padding, which gz and xz allow
+            if not (rest := under.read(_PIECE)):
+                return
+        given += under.read(16)
+        if _packing_of(given) != packing:
+            raise OSError(f"bytes that are not {packing} stand behind its end")
+        one = _decompressor(packing)
+
+
+def _decompressor(packing: str) -> Any:
+    """What unpacks one stream; gz gives back what it did not take (`unconsumed_tail`), others keep it."""
+    if packing == "zst":
+        return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+    if packing == "gz":
+        return zlib.decompressobj(31)
+    return bz2.BZ2Decompressor() if packing == "bz2" else lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+
+def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) -> io.BufferedReader:
+    """The bytes of a text file in UTF-8, without a mark; those that are none are left to who reads them."""
+    head = stream.peek(HEAD)[:HEAD]
+    encoding = encoding_of(head, named)
+    if encoding in UTF8:
+        refuse_utf16(head, source)
+        if head.startswith(codecs.BOM_UTF8):
+            stream.read(len(codecs.BOM_UTF8))
+        return stream
+
+    def encoded_anew() -> Iterator[bytes]:
+        with encoding_explained(encoding, source):
+            for made in codecs.iterdecode(iter(partial(stream.read, _PIECE), b""), encoding):
+                yield made.encode("utf-8", "surrogatepass")
+
+    return _made_stream(stream, encoded_anew())
+
 
 _FIELD_LIMIT = 10 * 1024 * 1024
 """Longest field of a CSV file in characters: a quote that is never closed stops here."""

@@ -22,9 +22,11 @@ import numpy as np
 
 from pretrace.corpora.documents import SOURCE
 from pretrace.corpora.folders import folder_rows, matches
-from pretrace.corpora.formats import ENDINGS, file_rows, sniffed_rows
-from pretrace.corpora.packing import (
+from pretrace.corpora.formats import (
+    ENDINGS,
     ending_of,
+    file_rows,
+    sniffed_rows,
     standard_input,
     unpack_stream,
     unreadable_explained,

@@ -1,17 +1,19 @@
-"""Rows of any source turned into texts: which columns are read, what their cells may say, and what was mended."""
+"""Rows of any source turned into texts: which columns are read, in which encoding, what their cells may say, and what
+was mended."""
 
 from __future__ import annotations
 
+import codecs
 import json
 import math
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.corpora.packing import not_utf8
 from pretrace.errors import ExpressionError, TextsError, require
 from pretrace.results import wording
 from pretrace.results.wording import plural, say
@@ -19,6 +21,16 @@ from pretrace.settings import COLUMNS, READING, TEXTS, option
 from pretrace.types import Text
 
 TEXT_NAMES = ("text", "input")
+HEAD = 4096
+"""Bytes by which a file is recognised."""
+UTF8 = ("utf-8", "utf-8-sig")
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +202,75 @@ def _name_of(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return mended(value)[0] if isinstance(value, str | bytes) else str(value)
+
+
+def encoding_of(head: bytes, named: str | None) -> str:
+    """The encoding of a file by its first bytes, or what was named; utf-8-sig is UTF-8 with a mark."""
+    for mark, name in _MARKS:
+        # two stray bytes are no mark: UTF-16 of any length has a NUL among its first characters
+        if head.startswith(mark) and (
+            name == "utf-8-sig" or b"\0" in head or not is_utf8(head[len(mark) :], cut=True)
+        ):
+            return name
+    return codecs.lookup(named).name if named else "utf-8"
+
+
+def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
+    """The characters of a file. TextsError where it is written in another encoding than it says."""
+    encoding = encoding_of(raw[:HEAD], named)
+    if encoding not in UTF8:
+        with encoding_explained(encoding, source):
+            return raw.decode(encoding)
+    refuse_utf16(raw[:HEAD], source)
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise TextsError(not_utf8(raw.removeprefix(codecs.BOM_UTF8), source, whole=True)) from None
+
+
+@contextmanager
+def encoding_explained(encoding: str, source: str) -> Iterator[None]:
+    """While it lasts, bytes that are not in the encoding are a TextsError."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        said = f"{source} is not {encoding} ({error.reason}): name another with --reading encoding."
+        raise TextsError(said) from None
+
+
+def refuse_utf16(head: bytes, source: str) -> None:
+    """TextsError for the first bytes of a text that are UTF-16 without a mark."""
+    if not head.startswith(codecs.BOM_UTF8) and _utf16_without_mark(head):
+        raise TextsError(not_utf8(head, source))
+
+
+def not_utf8(raw: bytes, where: str, *, whole: bool = False, option: str = "--reading encoding") -> str:
+    """What to say of bytes that are no UTF-8, and what helps. `whole`: nothing follows them, so a character that breaks
+    off was cut; `option` names an encoding."""
+    try:
+        raw.decode()
+    except UnicodeDecodeError as error:
+        if whole and error.reason == "unexpected end of data" and not raw[: error.start].isascii():
+            return f"{where} ends in the middle of a character: it was cut off; fetch it again."
+    name = _utf16_without_mark(raw[:HEAD]) or "NAME (cp1252 for older Western European files)"
+    return f"{where} is not UTF-8: convert it, or name its encoding with {option}={name}."
+
+
+def _utf16_without_mark(head: bytes) -> str:
+    """The encoding of bytes that are UTF-16 without a mark, which are UTF-8 as well: every other one is NUL."""
+    even, odd = head[::2].count(0), head[1::2].count(0)
+    if 5 * max(even, odd) <= 2 * len(head) or 20 * min(even, odd) > max(even, odd):
+        return ""
+    return "utf-16-le" if odd > even else "utf-16-be"
+
+
+def is_utf8(raw: bytes, *, cut: bool = False) -> bool:
+    """Whether bytes are UTF-8; `cut` ones may end in the middle of a character."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(raw, final=not cut)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def mended(value: str | bytes) -> tuple[str, bool]:

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
-from pretrace.corpora.formats import TABLES
+from pretrace.corpora.formats import TABLES, ending_of, stem_of
 from pretrace.corpora.opening import refuse_missing, resolve_source
-from pretrace.corpora.packing import ending_of, stem_of
 from pretrace.corpora.reading import (
     Columns,
     SourceRow,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from pretrace.corpora.benchmarks import find_tables, join_parts, read_published, schema_of
-from pretrace.corpora.packing import stem_of
+from pretrace.corpora.formats import stem_of
 from pretrace.corpora.reading import listed, shown
 from pretrace.errors import TextsError
 from pretrace.registry import corpora, require

@@ -29,9 +29,9 @@ from pretrace import __version__
 from pretrace.corpora.dates import Days, cutoff_day, days
 from pretrace.corpora.documents import decode_page, parse_page, visible_text
 from pretrace.corpora.folders import walk
+from pretrace.corpora.formats import ending_of, open_unpacked, unreadable_explained, without_packing
 from pretrace.corpora.opening import every_row, open_stream
-from pretrace.corpora.packing import ending_of, not_utf8, open_unpacked, unreadable_explained, without_packing
-from pretrace.corpora.reading import Columns, mended, refuse_repeated_ids, shown
+from pretrace.corpora.reading import Columns, mended, not_utf8, refuse_repeated_ids, shown
 from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build import writing
 from pretrace.plugins.build.writing import Row, add_strings, blind_baseline

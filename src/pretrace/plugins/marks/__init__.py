@@ -31,7 +31,7 @@ from typing import Any, Literal
 import numpy as np
 
 from pretrace.corpora import Columns, open_corpus
-from pretrace.corpora.packing import unreadable_explained
+from pretrace.corpora.formats import unreadable_explained
 from pretrace.corpora.reading import USUAL
 from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require

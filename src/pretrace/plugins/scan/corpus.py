@@ -19,9 +19,17 @@ import numpy as np
 
 from pretrace.corpora.documents import SOURCE, decode_page, read_html
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
-from pretrace.corpora.formats import LINES, is_json_list, recognise_format, rows_in
-from pretrace.corpora.packing import HEAD, as_utf8, ending_of, is_utf8, not_utf8, open_unpacked, place_of
-from pretrace.corpora.reading import USUAL, SourceRow, TextReading, Unreadable
+from pretrace.corpora.formats import (
+    LINES,
+    as_utf8,
+    ending_of,
+    is_json_list,
+    open_unpacked,
+    place_of,
+    recognise_format,
+    rows_in,
+)
+from pretrace.corpora.reading import HEAD, USUAL, SourceRow, TextReading, Unreadable, is_utf8, not_utf8
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.scan.folding import (
     Numbers,

@@ -22,12 +22,11 @@ from typing import IO, BinaryIO
 from pretrace.corpora import Columns
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
-from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format
+from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format, without_packing
+from pretrace.corpora.formats import ending_of as reader_of
+from pretrace.corpora.formats import open_unpacked as unpacked_file
 from pretrace.corpora.opening import choose_text, resolve_source
-from pretrace.corpora.packing import HEAD, encoding_of, without_packing
-from pretrace.corpora.packing import ending_of as reader_of
-from pretrace.corpora.packing import open_unpacked as unpacked_file
-from pretrace.corpora.reading import USUAL, TextReading
+from pretrace.corpora.reading import HEAD, USUAL, TextReading, encoding_of
 from pretrace.errors import PretraceError, TextsError
 from pretrace.plugins.serve import RequestError, Workspace, fresh, save, slug
 from pretrace.plugins.serve.command import ServeSettings
