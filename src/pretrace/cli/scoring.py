@@ -20,7 +20,7 @@ from pretrace.corpora import Columns, TextStream, open_corpus, open_stream
 from pretrace.corpora.opening import Source, record_corpus
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs import EVERY, EngineSettings, JobSettings, ShardJob, Turn, divided_by, parts_folder, work
+from pretrace.jobs import ShardJob, parts_folder, work
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import OWN, RESULT, check_writable, explained, write_atomically
 from pretrace.results.folder import Write, file_hash, write_csv, write_lines
@@ -32,7 +32,19 @@ from pretrace.scoring.detect import Leak, Options, Scorer, check_label_counts, c
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.holdout import CorpusParts, check_disjoint, set_aside
 from pretrace.scoring.outlook import EVALUATION, REPORT, SET_TEST, Watch, workload
-from pretrace.scoring.parts import UNREADABLE, ScoredRows, Survey, check_parts, run_of, survey
+from pretrace.scoring.parts import (
+    EVERY,
+    UNREADABLE,
+    EngineSettings,
+    JobSettings,
+    ScoredRows,
+    Survey,
+    Turn,
+    check_parts,
+    divided_by,
+    run_of,
+    survey,
+)
 from pretrace.scoring.plan import (
     Companions,
     EvaluationSettings,

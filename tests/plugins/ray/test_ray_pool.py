@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 
 from pretrace.errors import ModelError, PretraceError
-from pretrace.jobs import EngineSettings
 from pretrace.plugins.ray import cluster as pool
 from pretrace.plugins.ray.cluster import Pool
 from pretrace.plugins.ray.scoring import SMALL, shard_size
 from pretrace.scoring.evidence import CHUNK
-from pretrace.scoring.parts import SHARD
+from pretrace.scoring.parts import SHARD, EngineSettings
 
 ON_RAY, ALONE = EngineSettings(workers=2), EngineSettings(workers=1)
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from pretrace.errors import MissingPackageError, PretraceError
-from pretrace.jobs import EngineSettings, Spread, Task
 from pretrace.registry import load_plugin, loaded_plugins
 from pretrace.results.wording import plural, say
+from pretrace.scoring.parts import EngineSettings, Spread, Task
 
 ANSWERS_WITHIN = 30.0
 """Seconds in which a cluster must answer; Ray itself waits for minutes where nothing does."""

@@ -15,7 +15,6 @@ from pretrace.cli.progress import Activity, shown
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.jobs import EngineSettings
 from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings, Searching, delete_parts, plan_scan
 from pretrace.plugins.scan.scan import scan as search
@@ -24,6 +23,7 @@ from pretrace.registry import require
 from pretrace.results.atomic import check_writable
 from pretrace.results.wording import duration, say
 from pretrace.runs import VERDICTS
+from pretrace.scoring.parts import EngineSettings
 from pretrace.settings import TEXTS, option
 from pretrace.types import COMPARED, Corpus
 from pretrace.verdicts.settings import input_option

@@ -30,7 +30,6 @@ from pretrace.corpora import Columns
 from pretrace.corpora.opening import record_corpus
 from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
-from pretrace.jobs import Spread, Turn
 from pretrace.plugins.scan import searching
 from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts
 from pretrace.plugins.scan.folding import FoldedTexts, Numbers, Strings, fold_pieces, streams_of
@@ -39,6 +38,7 @@ from pretrace.registry import require
 from pretrace.results.atomic import atomic_text, write_atomically
 from pretrace.results.folder import record_software
 from pretrace.results.wording import duration, fill, first_of, plural, say, sentences_of
+from pretrace.scoring.parts import Spread, Turn
 from pretrace.settings import TEXTS, Option, check_ranges, option, requested_option, statements_of
 from pretrace.types import Corpus, Estimate, Skipped, Table, Text, Verdict
 
