@@ -146,8 +146,3 @@ def work(
         parts.write(key, table, facts)
         made += 1
     return made
-
-
-def parts_folder(out: Path) -> Path:
-    """Where the parts of a run lie until it is whole: `.NAME.parts` beside it."""
-    return out.with_name(f".{out.name}.parts")

@@ -19,7 +19,7 @@ from pretrace.backends.naming import called, split_revision
 from pretrace.cli import asks, confirm, note, quiet, say
 from pretrace.cli.auditing import audit, make_audit, open_audit
 from pretrace.cli.commands import CANNOT_ANSWER, Reply, arguments_of, find_function, output_option
-from pretrace.cli.printing import closing
+from pretrace.cli.telling import closing
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, operand
 from pretrace.errors import ExpressionError, ShortTextsError

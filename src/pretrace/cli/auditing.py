@@ -11,8 +11,7 @@ from pretrace.backends import loading, open_model
 from pretrace.backends.naming import ModelSettings
 from pretrace.cli import quiet
 from pretrace.cli.commands import CANNOT_ANSWER, RawOptions, Reply, output_option, print_lines
-from pretrace.cli.printing import with_command, write_verdict
-from pretrace.cli.progress import Stages, doing
+from pretrace.cli.telling import Stages, doing, with_command, write_verdict
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, MissingPackageError

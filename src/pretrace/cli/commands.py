@@ -400,13 +400,13 @@ def command_of(
     signature = inspect.Signature(parameters)
 
     def run(*positional: Any, **named: Any) -> int:
-        from pretrace.cli import progress  # imports numpy, which help and completion do without
+        from pretrace.cli import telling  # imports numpy, which help and completion do without
 
         given = signature.bind(*positional, **named).arguments
         for path in given.get("plugin", ()):
             load_plugin(path)
         as_json = given.get("json", False)
-        with silenced(given.get("quiet", False)), progress.command(words):
+        with silenced(given.get("quiet", False)), telling.command(words):
             # what is printed meanwhile goes to standard error where standard output is the JSON document's
             with redirect_stdout(sys.stderr) if as_json else nullcontext():
                 answer = function(**arguments_of(function, given))

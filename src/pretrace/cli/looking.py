@@ -14,7 +14,7 @@ from rich.padding import Padding
 from pretrace.backends import known_backends, open_model
 from pretrace.baselines import classifiers
 from pretrace.cli.commands import Reply, plain_table, printer, prose
-from pretrace.cli.printing import measured
+from pretrace.cli.telling import measured
 from pretrace.corpora import Columns, known_corpora
 from pretrace.corpora.formats import standard_input
 from pretrace.errors import TextsError

@@ -13,8 +13,7 @@ from pretrace.backends.huggingface import open_huggingface
 from pretrace.backends.naming import ModelSettings
 from pretrace.cli import note
 from pretrace.cli.commands import Reply
-from pretrace.cli.printing import write_run
-from pretrace.cli.progress import counted, trained, watched
+from pretrace.cli.telling import counted, trained, watched, write_run
 from pretrace.corpora import Columns, open_corpus, open_stream
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError, OutputError

@@ -11,7 +11,7 @@ from pretrace.backends.naming import SERVED, served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
 from pretrace.cache import Draw
 from pretrace.cli import note
-from pretrace.cli.progress import doing
+from pretrace.cli.telling import doing
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models, with_second

@@ -14,13 +14,12 @@ from rich.table import Table
 
 from pretrace.cli import note as say_note
 from pretrace.cli.commands import Answered, RawOptions, Reply, output_option, plain_table, prose
-from pretrace.cli.printing import foretold, write_run, write_verdict
-from pretrace.cli.progress import Stages, doing, trained, watched
+from pretrace.cli.telling import Stages, doing, foretold, trained, watched, write_run, write_verdict
 from pretrace.corpora import Columns, TextStream, open_corpus, open_stream
 from pretrace.corpora.opening import Source, record_corpus
 from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
-from pretrace.jobs import ShardJob, parts_folder, work
+from pretrace.jobs import ShardJob, work
 from pretrace.plugins import find_plugin
 from pretrace.results.atomic import OWN, RESULT, check_writable, explained, write_atomically
 from pretrace.results.folder import Write, file_hash, write_csv, write_lines
@@ -93,7 +92,7 @@ class _TextsToScore:
     @property
     def folder(self) -> Path:
         """Where the parts lie."""
-        return self.how.parts or parts_folder(self.out)
+        return self.how.parts or _parts_folder(self.out)
 
     def corpora(self, turn: Turn = EVERY) -> Iterator[Corpus]:
         """The texts of each shard, or of each that is a worker's."""
@@ -159,6 +158,11 @@ class _TextsToScore:
         job.save(self.folder)  # first: by it the folder is known as one of parts
         _write_unreadable(self.unread, self.folder)
         return job
+
+
+def _parts_folder(out: Path) -> Path:
+    """Where the parts of a run lie until it is whole: `.NAME.parts` beside it."""
+    return out.with_name(f".{out.name}.parts")
 
 
 def _in_shards(texts: _TextsToScore, engine: EngineSettings, *, labelled: bool = False) -> _TextsToScore:
@@ -584,7 +588,7 @@ def merge(
 ) -> Reply:
     """Put the parts of `score --shard`, `evaluate --shard` or `flag --shard` together: the table, the run or flagging,
     and its report. The exit code of a flagging is that of `flag`."""
-    folder = parts or parts_folder(out)
+    folder = parts or _parts_folder(out)
     jobs = [ShardJob.load(path) for path in sorted(folder.glob("job-*.json"))]
     if not jobs:
         raise OutputError(f"{folder} holds no parts of a run: give the --out that its workers were given.")

@@ -1,9 +1,9 @@
-"""The files of texts, packed or not: the formats, each a generator of rows (text, JSON lines, JSON, CSV, TSV, parquet,
-arrow, documents).
+"""The files of texts, packed or not, in formats of which each is a generator of rows: text, JSON lines, JSON, CSV, TSV,
+parquet, arrow, documents. Packing and format are seen by the first bytes, the format else by the name of a file.
 
-How a file is packed and its format are seen by its first bytes, the format else by its name; a Git LFS pointer is
-refused. All but documents and lists of JSON are read as a stream, in memory that does not grow with the file. A stream
-that ends too early raises EOFError, one that is damaged OSError; `unreadable_explained` makes a TextsError of either.
+All but documents and lists of JSON are read as a stream, in memory that does not grow with the file. A Git LFS pointer
+is refused. A stream that ends too early raises EOFError, one that is damaged OSError; `unreadable_explained` makes a
+TextsError of either.
 """
 
 from __future__ import annotations
@@ -31,11 +31,10 @@ import zstandard
 from pretrace.corpora.documents import DOCUMENTS, SOURCE, read_document
 from pretrace.corpora.reading import (
     HEAD,
-    UTF8,
     SourceRow,
     TextReading,
+    decoded_pieces,
     distinct,
-    encoding_explained,
     encoding_of,
     kind_of,
     mended,
@@ -46,7 +45,7 @@ from pretrace.corpora.reading import (
 from pretrace.errors import TextsError
 from pretrace.results.wording import say, sentences_of
 
-PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
+_PACKED = (".gz", ".zst", ".zstd", ".bz2", ".xz")
 """Endings of packed files."""
 _PIECE = 1 << 17
 _ZST_PIECE = 1 << 16  # smaller, since zstandard unpacks all of a piece at once
@@ -63,7 +62,7 @@ _WINDOW = 1 << 31  # largest window of a zst frame, which some corpora are packe
 
 def without_packing(name: str) -> str:
     """The name of a file without the ending of a packed one."""
-    return next((name[: -len(one)] for one in PACKED if name.lower().endswith(one)), name)
+    return next((name[: -len(one)] for one in _PACKED if name.lower().endswith(one)), name)
 
 
 def ending_of(name: str) -> str:
@@ -206,18 +205,13 @@ def as_utf8(stream: io.BufferedReader, source: str, named: str | None = None) ->
     """The bytes of a text file in UTF-8, without a mark; those that are none are left to who reads them."""
     head = stream.peek(HEAD)[:HEAD]
     encoding = encoding_of(head, named)
-    if encoding in UTF8:
+    if encoding.startswith("utf-8"):
         refuse_utf16(head, source)
         if head.startswith(codecs.BOM_UTF8):
             stream.read(len(codecs.BOM_UTF8))
         return stream
-
-    def encoded_anew() -> Iterator[bytes]:
-        with encoding_explained(encoding, source):
-            for made in codecs.iterdecode(iter(partial(stream.read, _PIECE), b""), encoding):
-                yield made.encode("utf-8", "surrogatepass")
-
-    return _made_stream(stream, encoded_anew())
+    pieces = decoded_pieces(iter(partial(stream.read, _PIECE), b""), encoding, source)
+    return _made_stream(stream, (one.encode("utf-8", "surrogatepass") for one in pieces))
 
 
 _FIELD_LIMIT = 10 * 1024 * 1024
@@ -260,7 +254,7 @@ def rows_in(
     else:
         if cure := sentences_of("texts.save_as").get(ending_of(name)):
             raise TextsError(f"{source} is of no kind that is read: {cure}.")
-        facts = {"endings": ", ".join(ENDINGS), "packed": ", ".join(PACKED)}
+        facts = {"endings": ", ".join(ENDINGS), "packed": ", ".join(_PACKED)}
         raise TextsError(say("texts.no_format", source=source, **facts))
 
 

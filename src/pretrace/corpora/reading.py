@@ -9,7 +9,6 @@ import math
 import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,10 +19,9 @@ from pretrace.results.wording import plural, say
 from pretrace.settings import COLUMNS, READING, TEXTS, option
 from pretrace.types import Text
 
-TEXT_NAMES = ("text", "input")
+_TEXT_NAMES = ("text", "input")
 HEAD = 4096
 """Bytes by which a file is recognised."""
-UTF8 = ("utf-8", "utf-8-sig")
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -116,11 +114,11 @@ class Columns:
         if named and all(name in found for name in named):
             return named
         if not named or self.give_way:
-            for name in (*TEXT_NAMES, *_CONVERSATIONS):
+            for name in (*_TEXT_NAMES, *_CONVERSATIONS):
                 if name in found and not (name == "input" and _ANSWERS & set(found)):
                     return (name,)
         missing = [name for name in named if name not in found]
-        wanted = (*missing, *TEXT_NAMES) if self.give_way or not named else missing
+        wanted = (*missing, *_TEXT_NAMES) if self.give_way or not named else missing
         names = " or ".join(map(repr, wanted))
         raise TextsError(say("texts.no_text_column", source=source, names=names, found=listed(found)))
 
@@ -218,9 +216,8 @@ def encoding_of(head: bytes, named: str | None) -> str:
 def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
     """The characters of a file. TextsError where it is written in another encoding than it says."""
     encoding = encoding_of(raw[:HEAD], named)
-    if encoding not in UTF8:
-        with encoding_explained(encoding, source):
-            return raw.decode(encoding)
+    if not encoding.startswith("utf-8"):
+        return "".join(decoded_pieces((raw,), encoding, source))
     refuse_utf16(raw[:HEAD], source)
     try:
         return raw.decode("utf-8-sig")
@@ -228,11 +225,10 @@ def decode_text(raw: bytes, source: str, named: str | None = None) -> str:
         raise TextsError(not_utf8(raw.removeprefix(codecs.BOM_UTF8), source, whole=True)) from None
 
 
-@contextmanager
-def encoding_explained(encoding: str, source: str) -> Iterator[None]:
-    """While it lasts, bytes that are not in the encoding are a TextsError."""
+def decoded_pieces(pieces: Iterable[bytes], encoding: str, source: str) -> Iterator[str]:
+    """The characters of a file, piece by piece; TextsError for bytes that are not in the encoding."""
     try:
-        yield
+        yield from codecs.iterdecode(iter(pieces), encoding)
     except UnicodeDecodeError as error:
         said = f"{source} is not {encoding} ({error.reason}): name another with --reading encoding."
         raise TextsError(said) from None

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pretrace.baselines import gap as measure
 from pretrace.baselines import open_embedder
 from pretrace.cli.commands import Reply, plain_table, prose
-from pretrace.cli.progress import doing, watched
+from pretrace.cli.telling import doing, watched
 from pretrace.corpora import Columns, open_corpus
 from pretrace.errors import ExpressionError, MissingPackageError
 from pretrace.plugins.build.ccnews import (

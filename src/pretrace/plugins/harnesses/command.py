@@ -7,9 +7,8 @@ from pathlib import Path
 
 from pretrace.backends.naming import ModelSettings
 from pretrace.cli.commands import RawOptions, Reply, output_option
-from pretrace.cli.printing import with_command, write_verdict
-from pretrace.cli.progress import doing, watched
 from pretrace.cli.scoring import FlagInputs, check_flagging, models_of_flagging
+from pretrace.cli.telling import doing, watched, with_command, write_verdict
 from pretrace.corpora import open_corpus
 from pretrace.plugins.harnesses.samples import SamplesSettings, is_log, metric_of, read_log
 from pretrace.plugins.harnesses.samples import samples as compare

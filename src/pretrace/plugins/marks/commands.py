@@ -15,8 +15,7 @@ from pretrace.backends.naming import ModelSettings
 from pretrace.backends.proposals import open_proposer
 from pretrace.cli.commands import RawOptions, Reply, output_option, prose
 from pretrace.cli.opening import TextAccess, open_beside, opened_for_access
-from pretrace.cli.printing import write_verdict
-from pretrace.cli.progress import Stages
+from pretrace.cli.telling import Stages, write_verdict
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source, further_columns
 from pretrace.errors import ExpressionError, ModelError, TextsError

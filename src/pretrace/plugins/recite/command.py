@@ -8,8 +8,7 @@ from typing import Annotated, Any
 from pretrace.cli import note
 from pretrace.cli.commands import RawOptions, Reply
 from pretrace.cli.opening import TextAccess, opened_for_access
-from pretrace.cli.printing import write_verdict
-from pretrace.cli.progress import Stages
+from pretrace.cli.telling import Stages, write_verdict
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.plugins import recite as recitation

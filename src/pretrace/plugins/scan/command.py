@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pretrace.cli import note
 from pretrace.cli.commands import RawOptions, Reply, output_option
-from pretrace.cli.printing import write_verdict
-from pretrace.cli.progress import Activity, shown
+from pretrace.cli.telling import Activity, shown, write_verdict
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError

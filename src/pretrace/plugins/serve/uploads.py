@@ -22,8 +22,7 @@ from typing import IO, BinaryIO
 from pretrace.corpora import Columns
 from pretrace.corpora.documents import DOCUMENTS, SOURCE
 from pretrace.corpora.folders import is_about
-from pretrace.corpora.formats import ENDINGS, TABLES, file_rows, recognise_format, without_packing
-from pretrace.corpora.formats import ending_of as reader_of
+from pretrace.corpora.formats import ENDINGS, TABLES, ending_of, file_rows, recognise_format, without_packing
 from pretrace.corpora.formats import open_unpacked as unpacked_file
 from pretrace.corpora.opening import choose_text, resolve_source
 from pretrace.corpora.reading import HEAD, USUAL, TextReading, encoding_of
@@ -100,7 +99,7 @@ def take(workspace: Workspace, files: Sequence[tuple[str, BinaryIO]], settings: 
     room = workspace.left(settings.most_kept)
     paths = [PurePosixPath(name.replace("\\", "/")) for name, _ in files]
     alone = len(files) == 1 and len(paths[0].parts) < 2
-    ending = _ending_of(paths[0].name) if alone else ""
+    ending = _whole_ending(paths[0].name) if alone else ""
     several = len({path.parts[0] for path in paths}) > 1
     name = (
         paths[0].name if alone else f"{paths[0]} and {len(paths) - 1} more" if several else paths[0].parts[0]
@@ -163,7 +162,7 @@ def text_in(workspace: Workspace, name: str, stream: BinaryIO, most: int) -> str
             _copied(stream, file, name, most)
             _check(file, name, most)
             reading = TextReading(USUAL, name)
-            kind = reader_of(name) if reader_of(name) in DOCUMENTS else SOURCE
+            kind = ending_of(name) if ending_of(name) in DOCUMENTS else SOURCE
             return next(reading.stream(file_rows(file, reading, kind))).text
 
 
@@ -205,13 +204,13 @@ def _copied(stream: IO[bytes], place: Path, name: str, most: int, size: int = 0)
 # What lies in an upload: checked against what its name says, unpacked where it is a zip.
 
 
-def _ending_of(name: str) -> str:
+def _whole_ending(name: str) -> str:
     """The ending of a file that can be taken, as it is written; RequestError for a name of another kind."""
     plain = without_packing(name)
     if name.lower().endswith(".zip"):
         return name[-4:]
-    if reader_of(name) in ENDINGS:
-        return name[len(plain) - len(reader_of(name)) :]
+    if ending_of(name) in ENDINGS:
+        return name[len(plain) - len(ending_of(name)) :]
     raise RequestError(
         f"{name[:100] or 'A file without a name'} is of no kind that can be read here: upload {TAKEN}."
     )
@@ -264,8 +263,8 @@ def _placed(
     parts = {name: _parts(name, whole, settings.most_depth) for name in kept}
     above = {one[0] for one in parts.values()} if all(len(one) > 1 for one in parts.values()) else set()
     within = {name: one[1:] if len(above) == 1 else one for name, one in parts.items()}
-    documents = [name for name in within if reader_of(name) in _OF_A_FOLDER]
-    tables = [name for name in within if reader_of(name) in TABLES]
+    documents = [name for name in within if ending_of(name) in _OF_A_FOLDER]
+    tables = [name for name in within if ending_of(name) in TABLES]
     if tables and all(is_about("/".join(within[name])) for name in documents):
         documents = []  # what tells of the tables is no text beside them
     texts, size = {name: folder.joinpath(*within[name]) for name in documents or tables}, 0

@@ -149,7 +149,7 @@ class Audit(frame.Test[DocumentValues]):
         }
 
     @cached_property
-    def cuts(self) -> tuple[SnippetCut, ...]:
+    def _cuts(self) -> tuple[SnippetCut, ...]:
         """The snippets of the texts, and of control documents; ShortTextsError for fewer of these than a test takes,
         and where a model reads none of them whole."""
         corpora, settings = [corpus for corpus, _ in self.named], self.settings
@@ -180,7 +180,7 @@ class Audit(frame.Test[DocumentValues]):
 
     @cached_property
     def _chosen(self) -> AuditPlan:
-        cuts, settings, target = self.cuts, self.settings, self.models.target
+        cuts, settings, target = self._cuts, self.settings, self.models.target
         grades = tuple(checks.graded(target, placebo) for placebo in self.models.placebos)
         gaps = checks.gaps_between(cuts, settings, self.seed) if len(cuts) > 1 else ()
         chosen = checks.choose(
@@ -215,13 +215,13 @@ class Audit(frame.Test[DocumentValues]):
     @property
     def _passes(self) -> int:
         """The texts that go through each model."""
-        both = sum(self._judged(one, self._chosen.design) for one in self.cuts)
+        both = sum(self._judged(one, self._chosen.design) for one in self._cuts)
         return both if self._chosen.design == "controls" else 2 * both
 
     @property
     def _after(self) -> float:
         """The seconds between and after the stages."""
-        return REPORT + _A_DOCUMENT * sum(one.documents for one in self.cuts)
+        return REPORT + _A_DOCUMENT * sum(one.documents for one in self._cuts)
 
     @cached_property
     def stages(self) -> tuple[Stage, ...]:
@@ -229,7 +229,7 @@ class Audit(frame.Test[DocumentValues]):
         return tuple(self._stages()) if self._chosen.design else ()
 
     def _stages(self) -> Iterator[Stage]:
-        cuts, settings, (target, *placebos) = self.cuts, self.settings, self._asked
+        cuts, settings, (target, *placebos) = self._cuts, self.settings, self._asked
         direct = self._chosen.design == "controls"
         alone = direct and not self._used  # the target is scored by itself
         slow, tokens = checks.slowness(target), settings.snippets.tokens
@@ -317,11 +317,11 @@ class Audit(frame.Test[DocumentValues]):
         if design == "controls" or (design is None and self.heldout is not None):
             if design == "controls" and not used and Quantity.MOMENTS not in self.models.target.offers:
                 raise ModelError(say("asked.moments", model=self.models.target, score=ALONE))
-            direct = snippets.compared(self.cuts, settings.snippets, seed=seed)
+            direct = snippets.compared(self._cuts, settings.snippets, seed=seed)
             return AuditData(direct, self.models, settings, clock, placebos=used, seed=seed)
         if self.generator is None:
             raise ModelError(say("asked.generator"))
-        divided = [snippets.divide(one.snippets, settings.snippets, seed=seed) for one in self.cuts]
+        divided = [snippets.divide(one.snippets, settings.snippets, seed=seed) for one in self._cuts]
         tunes, cache = settings.method != NO_TUNING, settings.cache
         learnt = tuple(snippet.whole for _, rest in divided for snippet in rest) if tunes else ()
 
@@ -513,7 +513,7 @@ class Audit(frame.Test[DocumentValues]):
 
     @property
     def made_how(self) -> Mapping[str, Any]:
-        settings, data, cut = self.settings, self._data, self.cuts[0]
+        settings, data, cut = self.settings, self._data, self._cuts[0]
         generates = bool(data.pairs[0])
         return {
             "heldout": record_corpus(self.heldout) if self.heldout is not None else None,

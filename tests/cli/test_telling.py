@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from pretrace.cli import VARIABLE, progress, said_at, silenced
-from pretrace.cli.progress import Activity, Passes, Stages, command, doing, shown
+from pretrace.cli import VARIABLE, said_at, silenced, telling
+from pretrace.cli.telling import Activity, Passes, Stages, command, doing, shown
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
 
@@ -24,16 +24,16 @@ def now():
 @pytest.fixture
 def look(monkeypatch, now):
     """The look that a command takes every half second, taken by hand."""
-    monkeypatch.setattr(progress, "EVERY", 3600.0)
+    monkeypatch.setattr(telling, "EVERY", 3600.0)
     said_at[0] = now[0]
-    return lambda: progress._look(lambda: now[0])
+    return lambda: telling._look(lambda: now[0])
 
 
 @pytest.fixture
 def told(tmp_path, monkeypatch):
     """What stands in the progress file."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "progress.json"))
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(telling, "EVERY", 0.01)
     return lambda: json.loads((tmp_path / "progress.json").read_text())
 
 
@@ -116,9 +116,9 @@ def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(now, look, capsys
 def test_on_a_terminal_a_bar_shows_the_line_and_no_line_is_said(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
-    monkeypatch.setattr(progress, "EVERY", 0.01)
-    with command("score"), progress.watched("reading") as passes, progress.trained() as steps:
+    monkeypatch.setattr(telling, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(telling, "EVERY", 0.01)
+    with command("score"), telling.watched("reading") as passes, telling.trained() as steps:
         passes.begin(7)
         time.sleep(0.5)
         assert steps is not None
@@ -137,7 +137,7 @@ def test_the_thread_is_gone_after_an_error():
 def test_the_file_follows_passes_over_texts(told):
     with command("score"):
         assert told() == {"share": 0.0, "left": None, "said": "reading the texts"}
-        with progress.watched("reading", 0.0) as passes:
+        with telling.watched("reading", 0.0) as passes:
             assert told() == {"share": 0.0, "left": None, "said": "reading"}
             passes.begin(4)
             passes.weigh(4, 18)
@@ -147,7 +147,7 @@ def test_the_file_follows_passes_over_texts(told):
             passes.advance(1, 9, 0.1, True)
             assert soon(told, left=float)["share"] > 0
         assert told()["said"] == ""  # the result is written
-    assert progress._job() is not progress._job()  # no command runs
+    assert telling._job() is not telling._job()  # no command runs
 
 
 def soon(told, **wanted):
@@ -168,7 +168,7 @@ def test_the_file_follows_stages_and_training(told):
             found = told()
     assert found["said"] == "step 1 of 2 · one"
     assert 4900 < found["left"] <= 5000
-    with command("evaluate"), progress.trained("tuning") as show:
+    with command("evaluate"), telling.trained("tuning") as show:
         assert told()["said"] == "tuning"
         assert show is not None
         show(STEP)
