@@ -218,7 +218,6 @@ class Bench:
         settings = AuditSettings()
         _, seed, cuts = self._cut(case, ())
         made = compared(cuts, settings.snippets, seed=seed)
-        seconds = placebos or (self.packaged,)
         data = AuditData(made, Models(target), settings, placebos=placebos, seed=seed)
         answer = data.answer(PRETRACE)
         row: Row = {
@@ -241,7 +240,7 @@ class Bench:
             checks.spread_check(values, seed=seed),
             checks.mixture_check(left_out or 0, values),
             checks.kinds_check(data.sides, seed=data.seed, rejected=True),
-            second_check(self._seconds(data, seconds), LEVEL, does="", preferred=""),
+            second_check(self._seconds(data, (*placebos, self.packaged)), LEVEL, does="", preferred=""),
         ]
         failed = [check.name for check in looked if check.status == "failed"]
         if failed:

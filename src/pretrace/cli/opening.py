@@ -104,4 +104,4 @@ def opened_for_access(
     with doing("opening the models"):
         others = tuple(one(*placebo, first=False) for placebo in placebos)
         models = Models(one(target.model, target.opening.revision, first=True), placebos=others)
-        return with_second(models, device=target.opening.device)
+        return models if others else with_second(models, device=target.opening.device)

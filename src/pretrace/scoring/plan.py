@@ -200,7 +200,7 @@ class ModelsSettings:
 
     `placebos` are those that the target is compared with: NAME, NAME@REVISION, @REVISION of the target, or None.
     `several` says that any number of them is wanted side by side, as by an audit; otherwise there is at most one.
-    `second` adds the packaged model where none is named.
+    `second` adds the packaged model (`with_second`).
     """
 
     target: Target
@@ -534,27 +534,30 @@ def open_models(settings: ModelsSettings) -> Models:
         models = replace(models, proposer=proposer)
     placebos = tuple(_opened(name, replace(opening, revision=at), alone) for name, at in settings.placebos_at)
     check_placebos(target, placebos, None if settings.several else models.reference)
-    if settings.second and not placebos:
-        return with_second(models, several=settings.several, device=opening.device)
     if settings.several:
-        return replace(models, placebos=placebos)
-    return replace(models, placebo=replace(models, target=placebos[0]) if placebos else None)
+        models = replace(models, placebos=placebos)
+    elif placebos:
+        models = replace(models, placebo=replace(models, target=placebos[0]))
+    return with_second(models, several=settings.several, device=opening.device) if settings.second else models
 
 
 def with_second(models: Models, *, several: bool = True, **opening: Any) -> Models:
-    """Add the packaged model as the second, where none is named, it is installed, and it has no other role: as one of
-    `several` placebos, or as the one of scores, where these need no more than the target."""
-    alone = models == Models(models.target)
-    if models.placebos or not (several or alone):
+    """Add the packaged model as a second one where it is installed and has no other role: beside `several` placebos,
+    which may have the target's past and read worse, or as the one of scores, where these need the target alone."""
+    if not several and models != Models(models.target):
         return models
     try:
         packaged = open_model(_PACKAGED, **opening)
     except MissingPackageError:
         return models
-    named = [one for one in (models.target, models.reference) if one is not None]
+    named = [one for one in (models.target, models.reference, *models.placebos) if one is not None]
     if weights_of(packaged) in map(weights_of, named):
         return models
-    return replace(models, placebos=(packaged,)) if several else replace(models, placebo=Models(packaged))
+    return (
+        replace(models, placebos=(*models.placebos, packaged))
+        if several
+        else replace(models, placebo=Models(packaged))
+    )
 
 
 def with_texts(
