@@ -622,16 +622,6 @@ class Sampling:
     )
 
 
-class TextClassifier(Protocol):
-    """A classifier that sees texts and nothing else."""
-
-    def fit(
-        self, texts: Sequence[str], labels: npt.NDArray[np.bool_], /, *, seed: int
-    ) -> Callable[[Sequence[str]], Doubles]:
-        """What maps texts to the probability of the label True, float64 [texts], each in (0, 1)."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One place in a suspect text: what stands there after `prefix`, and what a generator wrote instead.
@@ -911,10 +901,8 @@ class Tuned:
 
 
 class Proposer(Protocol):
-    """A model that proposes other words: what makes the neighbours of a text. Neighbours are kept on disk
-    under `fingerprint`; `facts` is what a run records."""
+    """A model that proposes other words: what makes the neighbours of a text. `facts` is what a run records."""
 
-    fingerprint: str
     facts: Mapping[str, Any]
 
     def propose(
@@ -943,6 +931,18 @@ class Score(Protocol):
     def needs(self) -> Needs: ...
 
     def __call__(self, evidence: Evidence, /) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class FittedScore:
+    """A score by its `value` of evidence, with the `facts` that a run records of how it was fitted."""
+
+    needs: Needs
+    value: Callable[[Evidence], float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.value(evidence)
 
 
 @dataclass(frozen=True, slots=True)

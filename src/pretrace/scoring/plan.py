@@ -435,7 +435,8 @@ class ScorePlan:
             for name, score in self.scores.items()
             if isinstance(score, Recipe) and score.reference and options.shuffles
         }
-        facts = {name: dict(score.facts) for name, score in ready.items() if hasattr(score, "facts")}
+        recorded = {name: getattr(score, "facts", None) for name, score in ready.items()}
+        facts = {name: dict(own) for name, own in recorded.items() if own}
         return FittedScores(ready, shuffled, facts)
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.baselines import classifiers
+from pretrace.baselines import TextClassifier, classifiers
 from pretrace.cache import Draw
 from pretrace.errors import ModelError, PretraceError, TextsError
 from pretrace.registry import require
@@ -51,7 +51,6 @@ from pretrace.types import (
     Situation,
     Table,
     Text,
-    TextClassifier,
     Verdict,
 )
 from pretrace.verdicts.audit.procedures import Answer, Features, original, outlier_share, paper, release
