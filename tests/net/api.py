@@ -41,7 +41,7 @@ NAMES = {
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect",
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
-    "pretrace.scoring.evidence": "Progress encoded_for open_store trace",
+    "pretrace.scoring.evidence": "Progress encoded_for Traces trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows Turn run_of",
