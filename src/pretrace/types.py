@@ -165,8 +165,6 @@ class Continued:
 
 
 State = Firing | Hidden | Drawn | Peak | Continued
-
-
 States = frozenset[State]
 
 
@@ -800,12 +798,14 @@ class Verdict:
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A text as token ids: `prefix` (start tokens, and a text before it: context only) then `tokens`, cut to the limit.
-    The first `shared` of these ids begin other texts of the same call too: a back end may read them once."""
+    The first `shared` of these ids begin other texts of the same call too: a back end may read them once. `text` has
+    its characters, where a server takes no ids."""
 
     prefix: Ints
     tokens: Ints
     cut: int = 0
     shared: int = 0
+    text: str | None = None
 
     @property
     def length(self) -> int:

@@ -27,7 +27,7 @@ from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import write_atomically
 from pretrace.results.wording import say
-from pretrace.tuning.plan import AnyPrecision, History, OnStep, Precision, TrainingPlan, TrainingStep
+from pretrace.tuning.plan import AnyPrecision, OnStep, Precision, TrainingPlan, TrainingStep
 
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
@@ -142,12 +142,13 @@ def train(
     on_step: OnStep | None = None,
     checkpoint: Path | None = None,
     companion: Any = None,
-) -> History:
-    """What the training did; the model is trained in place, all parameters that require a gradient, and left in
-    eval mode. The same model, sequences, plan and threads give the same weights on one machine; torch's global
-    random state is as before. A file `checkpoint` is written every `plan.save_minutes`, and a killed training goes
-    on from it; the caller removes it with the result safe. It knows nothing of a `companion`, as AdaLoRA's `Allocation`
-    is one. TextsError where a sequence has nothing to predict, ModelError where the loss is no longer a number."""
+) -> tuple[float, ...]:
+    """The mean loss of each epoch in nats a token, measured while the model learned. It is trained in place, all
+    parameters that require a gradient, and left in eval mode. The same model, sequences, plan and threads give the same
+    weights on one machine; torch's global random state is as before. A file `checkpoint` is written every
+    `plan.save_minutes`, and a killed training goes on from it; the caller removes it with the result safe. It knows
+    nothing of a `companion`, as AdaLoRA's `Allocation` is one. TextsError where a sequence has nothing to predict,
+    ModelError where the loss is no longer a number."""
     if not sequences:
         raise TextsError(say("tuning.no_sequence"))
     lengths = [len(sequence) for sequence in sequences]
@@ -197,7 +198,7 @@ class Training:
         # How far it has come: steps taken, and loss and tokens summed over each epoch so far.
         self._step, self._sums, self._counts = 0, list[float](), list[int]()
 
-    def run(self, on_step: OnStep | None = None) -> History:
+    def run(self, on_step: OnStep | None = None) -> tuple[float, ...]:
         if self.checkpoint:
             self._restore(self.checkpoint)
         self.model.train()
@@ -215,8 +216,7 @@ class Training:
                 _recomputing(self.model, "disable")()
             self.model.zero_grad(set_to_none=True)
             self.model.eval()
-        losses = tuple(total / count for total, count in zip(self._sums, self._counts, strict=True))
-        return History(losses, self._counts[0], self._steps)
+        return tuple(total / count for total, count in zip(self._sums, self._counts, strict=True))
 
     def _go_on(self, on_step: OnStep | None) -> None:
         began = time.monotonic()

@@ -73,13 +73,6 @@ _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, 
 """What reading an answer of another form raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class _EncodedPassage(Encoded):
-    """A text as token ids that knows its characters, for servers that take no ids."""
-
-    text: str = ""
-
-
 class _ServedModel:
     """A `Backend` behind a server, log-probabilities only, checked before any text is sent; ModelError where it cannot
     be used. `model` is the name the server knows the model by."""
@@ -156,10 +149,7 @@ class _ServedModel:
         made = self.tokens.encode(texts)
         if self.route.asks_ids:
             return made
-        return [
-            _EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
-            for text, one in zip(texts, made, strict=True)
-        ]
+        return [replace(one, text=self._characters(text, one)) for text, one in zip(texts, made, strict=True)]
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """The requests: texts of similar length within the token budget, one alone where a server takes no more."""
@@ -231,7 +221,7 @@ class _ServedModel:
         ids = tuple(int(one) for one in (*encoded.prefix, *encoded.tokens))
         if self.route.asks_ids:
             return Prompt(ids)
-        if isinstance(encoded, _EncodedPassage):
+        if encoded.text is not None:
             return Prompt(ids, encoded.text)
         own = list(ids[len(encoded.prefix) :])
         return Prompt(ids, self.tokens.rust.decode(own, skip_special_tokens=False))
