@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import dataclass
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -13,9 +13,25 @@ from pretrace.cache import KINDS, CachedFile, cache_folder, kept, remove
 from pretrace.cli import asks, confirm
 from pretrace.cli.commands import Reply, plain_table
 from pretrace.errors import ExpressionError
-from pretrace.settings import Option
+from pretrace.settings import option
 
 _DAY = 24 * 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Chosen:
+    """Which part of the cache is cleared; all of it where nothing is said."""
+
+    older_than: float | None = option(
+        None, "Only what was not changed for this many days.", panel="", least=0
+    )
+    model: str | None = option(
+        None,
+        "Only what is kept of this model: the beginning of its weights' SHA-256 (run.json and `pretrace cache info` "
+        "show it), or a server's name for it.",
+        panel="",
+    )
+    yes: bool = option(False, "Do not ask.", panel="")
 
 
 def info() -> Reply:
@@ -32,33 +48,19 @@ def info() -> Reply:
     return Reply(said, statement=first, folder=place, own=own)
 
 
-def clear(
-    older_than: Annotated[
-        float | None, Option("Only what was not changed for this many days.", panel="", least=0)
-    ] = None,
-    model: Annotated[
-        str | None,
-        Option(
-            "Only what is kept of this model: the beginning of its weights' SHA-256 (run.json and `pretrace cache "
-            "info` show it), or a server's name for it.",
-            panel="",
-        ),
-    ] = None,
-    *,
-    yes: Annotated[bool, Option("Do not ask.", panel="")] = False,
-) -> Reply:
+def clear(chosen: _Chosen) -> Reply:
     """Delete what is kept, or a part of it: it is computed again when it is needed. The record of audits made on this
     machine stays."""
-    oldest = time.time() - (older_than or 0.0) * _DAY
+    oldest = time.time() - (chosen.older_than or 0.0) * _DAY
     some = [
         one
         for one in kept()
-        if (older_than is None or one.changed <= oldest)
-        and (model is None or f'"{model}' in one.fingerprint.replace("\\", ""))
+        if (chosen.older_than is None or one.changed <= oldest)
+        and (chosen.model is None or f'"{chosen.model}' in one.fingerprint.replace("\\", ""))
     ]
     what = f"{_size_of(some)} in {len(some):,} files and folders of {cache_folder()}"
     own = {"bytes": sum(one.size for one in some), "removed": [str(one.path) for one in some]}
-    if some and not yes:
+    if some and not chosen.yes:
         if not asks():
             raise ExpressionError(f"{what} would be deleted: give --yes.")
         if not confirm(f"Delete {what}?", default=False):
