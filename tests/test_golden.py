@@ -212,17 +212,15 @@ def naive_probe(e):
 
 
 def naive_recall(e, gamma=0.0):
-    behind = [mean_behind(e, name) for name in prefixes("con_recall(shots=3)" if gamma else "recall")]
+    behind = [
+        mean_logp(e, View(rewrite=name)) for name in prefixes("con_recall(shots=3)" if gamma else "recall")
+    ]
     return (behind[0] - gamma * behind[-1]) / mean_logp(e)
 
 
 def prefixes(expression):
     """The rewrites of a fitted score that reads texts behind others, the non-members first."""
     return ready(expression).value.args[1]
-
-
-def mean_behind(e, name):
-    return mean_logp(e, View(rewrite=name))
 
 
 def naive_coverage(e, n, state):
@@ -329,7 +327,7 @@ NAIVE = {
     "probe": naive_probe,
     "recall": naive_recall,
     "con_recall(shots=3)": lambda e: naive_recall(e, 0.5),
-    "codec": lambda e: mean_logp(e) - mean_behind(e, *prefixes("codec")),
+    "codec": lambda e: mean_logp(e) - mean_logp(e, View(rewrite=prefixes("codec")[0])),
 }
 if not find_spec("pretrace.plugins.scores"):  # deleted from a copy: test_without_plugins
     NAIVE = {name: one for name, one in NAIVE.items() if name.partition("(")[0] not in SCORES}

@@ -153,7 +153,7 @@ class _TextSubset(list[str]):
         self.whole, self.rows, self.kept = whole, rows, kept
 
 
-def share_texts(texts: Sequence[str]) -> Callable[[Bools], _TextSubset]:
+def _share_texts(texts: Sequence[str]) -> Callable[[Bools], _TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     kept: list[Any] | None = [] if _characters(texts) <= LEARNT_CHARACTERS else None
     return lambda rows: _TextSubset(texts, np.flatnonzero(rows), kept)
@@ -548,7 +548,7 @@ def _judged(
     texts: Sequence[str], labels: Bools, division: _CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    at = share_texts(texts)
+    at = _share_texts(texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
         judge = classifier(at(part), labels[part], seed)

@@ -60,7 +60,7 @@ def test_each_text_is_counted_once_and_folds_are_as_if_counted_apart(monkeypatch
     # for words, and for the form
     assert sorted(read) == sorted(2 * [text.text for text in (*a.texts, *b.texts)])
     monkeypatch.setattr(
-        module, "share_texts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
+        module, "_share_texts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
     )
     assert gap(a, b, "words,form", resamples=50) == once
     assert len(read) == 2 * (1 + 5) * 70, "each in the four folds that learn from it, and in its own"

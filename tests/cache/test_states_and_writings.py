@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from processes import edit
 
 from pretrace.cache import NEIGHBORS, TEXT, WRITTEN, Draw, Entries, text_key, written_once
-from pretrace.scoring.evidence import Traces, state_name
+from pretrace.scoring.evidence import Traces, _state_name
 from pretrace.types import Firing, Hidden, Quantity, Sampling, Trace, Written
 
 LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
@@ -91,13 +91,13 @@ def test_a_state_moved_elsewhere_is_a_miss(tmp_path, trace, column, value):
 
 
 def test_equal_states_have_one_name_and_others_another():
-    assert {state_name(Firing(threshold=one)) for one in (1, 1.0)} == {"firing any>1.0 gated=False"}
-    assert state_name(Firing(threshold=-0.0)) == state_name(Firing(threshold=0.0))
+    assert {_state_name(Firing(threshold=one)) for one in (1, 1.0)} == {"firing any>1.0 gated=False"}
+    assert _state_name(Firing(threshold=-0.0)) == _state_name(Firing(threshold=0.0))
     states = [FIRING, COUNT, ALL, ONE, Hidden(0), Hidden(1), Firing("mean"), Firing(threshold=1.1)]
     states += [Firing(threshold=-1.0), Firing(gated=True)]
-    assert len({state_name(state) for state in states}) == len(states)
-    assert state_name(ALL) == "hidden all"
-    assert state_name(ONE) == "hidden 17"
+    assert len({_state_name(state) for state in states}) == len(states)
+    assert _state_name(ALL) == "hidden all"
+    assert _state_name(ONE) == "hidden 17"
 
 
 dtypes = st.sampled_from([np.uint8, np.uint32, np.int64, np.float16, np.float32, np.float64, np.bool_, ">f4"])

@@ -26,7 +26,7 @@ _PLACES = (128, 64, 32, 16, 8, 4, 2, 1)  # numpy.packbits: the first of eight is
 _STRETCH = 255  # positions whose firings can be counted in a byte
 
 
-def bits(part: torch.Tensor, pool: Pool, thresholds: Sequence[float]) -> torch.Tensor:
+def _bits(part: torch.Tensor, pool: Pool, thresholds: Sequence[float]) -> torch.Tensor:
     """[texts, positions, neurons] → which neurons exceed each threshold, packed: uint8 [texts, rules, bytes]."""
     pooled = part.amax(dim=1).float() if pool == "any" else part.mean(dim=1, dtype=torch.float32)
     limits = torch.tensor(thresholds, dtype=torch.float32, device=part.device)
@@ -36,7 +36,7 @@ def bits(part: torch.Tensor, pool: Pool, thresholds: Sequence[float]) -> torch.T
     return (padded.reshape(*fires.shape[:2], -1, 8) * places).sum(-1, dtype=torch.uint8)
 
 
-def count(part: torch.Tensor, thresholds: Sequence[float]) -> torch.Tensor:
+def _count(part: torch.Tensor, thresholds: Sequence[float]) -> torch.Tensor:
     """[texts, positions, neurons] → at how many positions each exceeds: int32 [texts, rules, neurons]."""
     total = torch.zeros((len(part), len(thresholds), part.shape[2]), dtype=torch.int32, device=part.device)
     for number, threshold in enumerate(thresholds):
@@ -138,7 +138,7 @@ def firings(
             pool, thresholds = kind[1], [rule.threshold for rule in rules]
             parts = [_whole(rows, lengths, pool)] if masked else _runs(rows, lengths)
             for some, part in parts if kind[0] == gated else ():
-                fired = count(part, thresholds) if pool == "count" else bits(part, pool, thresholds)
+                fired = _count(part, thresholds) if pool == "count" else _bits(part, pool, thresholds)
                 found[kind][some, :, layer, : fired.shape[-1]] = fired
 
     handles = [b.register_forward_pre_hook(enter) for b in dict.fromkeys(blocks)]

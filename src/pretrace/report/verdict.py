@@ -125,7 +125,7 @@ def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
     return [(to_svg(found.figure, name="own", label=found.label, titles=found.titles), found.caption)]
 
 
-def first_page(verdict: Verdict) -> Markup:
+def _first_page(verdict: Verdict) -> Markup:
     """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
     page, checks, titles = _page_of(verdict), _checks(verdict), sentences_of("report.titles")
     head, colon, rest = verdict.statement.partition(": ")
@@ -361,4 +361,4 @@ def pages(verdict: Verdict) -> Pages:
     page, model = _page_of(verdict), called(verdict.model)
     title = titled(page.kind, verdict.corpus, model) if model else f"Search: {named(verdict.corpus)}"
     technical = speaking((*page.sections, *page.every), verdict)
-    return make_pages(title, technical, lambda: {"first": first_page(verdict)})
+    return make_pages(title, technical, lambda: {"first": _first_page(verdict)})

@@ -64,7 +64,7 @@ class Traces(Entries):
         """
         want &= Quantity.LOGP | Quantity.MOMENTS  # the others are states
         traces = self.find(keys, _TRACE, TRACE)
-        read = {state: self.find(traces, state_name(state), STATE) for state in states}
+        read = {state: self.find(traces, _state_name(state), STATE) for state in states}
         found = {}
         for key, trace in traces.items():
             inside = {state: arrays[key] for state, arrays in read.items() if key in arrays}
@@ -81,7 +81,7 @@ class Traces(Entries):
         pairs = list(zip(keys, traces, strict=True))
         entries: list[CacheEntry] = [(key, _TRACE, trace, TRACE) for key, trace in pairs]
         entries += [
-            (key, state_name(state), array, STATE)
+            (key, _state_name(state), array, STATE)
             for key, trace in pairs
             if trace.states
             for state, array in trace.states.items()
@@ -107,10 +107,10 @@ class Traces(Entries):
                 self.put(*zip(*held, strict=True))
 
 
-def state_name(state: State) -> str:
+def _state_name(state: State) -> str:
     """The name a state has on disk: equal for equal states, and another for every other.
 
-    >>> state_name(Firing("any", threshold=1))
+    >>> _state_name(Firing("any", threshold=1))
     'firing any>1.0 gated=False'
     """
     if isinstance(state, Firing):

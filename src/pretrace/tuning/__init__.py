@@ -107,7 +107,7 @@ def _peft_settings(method: TuningMethod, model: Any, *, steps: int) -> peft.Peft
     return peft.IA3Config(target_modules=attention, feedforward_modules=feedforward)
 
 
-class Allocation:
+class _Allocation:
     """AdaLoRA's part in a training (Zhang et al. 2023, eq. 4 and algorithm 1), which peft does only where the
     model computes the loss, and leaves its allocator to the caller."""
 
@@ -131,7 +131,7 @@ class Allocation:
         self.adapted.update_and_allocate(step)
 
 
-def select(
+def _select(
     corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int
 ) -> tuple[list[tuple[Text, tuple[int, ...], int]], list[str]]:
     """The texts of the side the method wants, as the back end reads them, `limit` of them at random: each with the
@@ -200,7 +200,7 @@ def make_adapter(
     cannot be chosen, OutputError where the folder cannot be written, ModelError where no layers are found to adapt or
     the training diverges."""
     check_writable(folder, ADAPTER)
-    chosen, left_out = select(corpus, model, method, seed=seed)
+    chosen, left_out = _select(corpus, model, method, seed=seed)
     texts, sequences = tuple(text for text, _, _ in chosen), [ids for _, ids, _ in chosen]
     precision = settled(method.precision, model.device)
     plan = method.plan(seed=seed, precision=precision, save_minutes=SAVE_MINUTES)
@@ -233,7 +233,7 @@ def make_adapter(
         }
         companion = None
         if isinstance(method, AdaLora) and isinstance(adapted.base_model, peft.AdaLoraModel):
-            companion = Allocation(adapted.base_model, weight=method.penalty, steps=steps)
+            companion = _Allocation(adapted.base_model, weight=method.penalty, steps=steps)
         losses: tuple[float, ...] = ()  # what they stay where no texts are wanted
         if texts:
             how: dict[str, Any] = {"on_step": on_step, "checkpoint": None if companion else checkpoint}

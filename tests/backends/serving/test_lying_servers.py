@@ -11,7 +11,7 @@ from model_servers import ESCAPES, asked, is_known
 
 from pretrace import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.backend import EVERY, Prompt
+from pretrace.backends.serving.backend import EVERY, _Prompt
 from pretrace.cache import text_key
 from pretrace.errors import ModelError
 from pretrace.scoring.evidence import Traces
@@ -137,4 +137,4 @@ def test_json_that_is_no_answer(opened, server):
     read = model.read
     for body in (5, None, [], {}, {"choices": 5}, {"choices": [5]}, {"choices": [{"prompt_logprobs": [[]]}]}):
         with pytest.raises(ModelError, match="does not answer as vLLM does"):
-            read(json.loads(json.dumps(body)), [Prompt((1, 2))])
+            read(json.loads(json.dumps(body)), [_Prompt((1, 2))])
