@@ -26,17 +26,7 @@ from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.settings import (
-    CONTROLS,
-    MODEL,
-    RUN,
-    TEXTS,
-    Option,
-    check_ranges,
-    is_kept,
-    option,
-    seed_option,
-)
+from pretrace.settings import CONTROLS, MODEL, RUN, TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.tuning import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods

@@ -27,17 +27,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import ADAPTER, check_writable
 from pretrace.results.wording import say
 from pretrace.tuning.artifacts import Artifact, write_adapter
-from pretrace.tuning.plan import (
-    AdaLora,
-    Ia3,
-    Lora,
-    On,
-    OnStep,
-    TuningMethod,
-    expression,
-    methods,
-    name_of,
-)
+from pretrace.tuning.plan import AdaLora, Ia3, Lora, On, OnStep, TuningMethod, expression, methods, name_of
 from pretrace.tuning.training import computing, settled, train
 from pretrace.types import Backend, Corpus, Text, Tuned
 
