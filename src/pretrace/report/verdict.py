@@ -25,7 +25,6 @@ from pretrace.report.frame import (
     Sections,
     fill,
     make_pages,
-    mapping,
     of_model,
     section,
     served,
@@ -35,6 +34,7 @@ from pretrace.report.frame import (
     without_tables,
 )
 from pretrace.results import wording
+from pretrace.results.folder import mapping
 from pretrace.results.wording import named, plural, say, sentences_of
 from pretrace.types import Bools, Check, Doubles, Power, Situation, Verdict
 from pretrace.verdicts.advise import Names, advise, chance, enough, expected_for, needed, picture

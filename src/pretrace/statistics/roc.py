@@ -360,11 +360,6 @@ def adjusted(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
     )
 
 
-def usual_baseline(scores: Sequence[str]) -> str:
-    """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
-    return "loss" if "loss" in scores else scores[0]
-
-
 def _holm(p: Sequence[float]) -> list[float]:
     """Holm's step-down adjusted p-values, in the order given (Holm 1979): rejecting those at or below a level
     keeps the chance of any false rejection to that level, however the tests depend on each other.
