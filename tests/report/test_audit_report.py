@@ -17,7 +17,7 @@ from report.test_report_html import HIDDEN, Page, check_safe, render
 
 from pretrace import types
 from pretrace.report import figures
-from pretrace.report.audit import AuditPage
+from pretrace.report.audit import _AuditPage
 from pretrace.report.frame import speaking
 from pretrace.report.verdict import _first_page
 from pretrace.results import wording
@@ -26,7 +26,7 @@ from pretrace.types import Check, Estimate, Null, Pair, Power
 from pretrace.verdicts.audit import data
 from pretrace.verdicts.outcome import null_of
 
-sections = functools.partial(speaking, AuditPage.every)
+sections = functools.partial(speaking, _AuditPage.every)
 
 
 def text_of(source):
@@ -173,7 +173,7 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
-    lines = [one for one in AuditPage.draw(audit).figure.axes[0].lines if one.get_marker() == "o"]
+    lines = [one for one in _AuditPage.draw(audit).figure.axes[0].lines if one.get_marker() == "o"]
     dots = {str(line.get_markerfacecolor()): len(line.get_xdata()) for line in lines}
     assert (dots[figures.MEMBER], dots["white"]) == (3, 3)
     assert "(3), hollow elsewhere (3)" in first_text(audit)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import pytest
 from report import audits
 
-from pretrace.report.audit import AuditPage
+from pretrace.report.audit import _AuditPage
 from pretrace.report.verdict import _first_page
 from pretrace.results.wording import sentences_of
 from pretrace.verdicts.audit.data import CONTROL, SUSPECT, documents_of
@@ -47,11 +47,11 @@ def test_each_dot_has_its_document_as_title():
     for side in (SUSPECT, CONTROL):
         names, values = documents_of(audit, side)
         assert sum(
-            len(words) for line, words in AuditPage.draw(audit).titles.items() if line.startswith(side)
+            len(words) for line, words in _AuditPage.draw(audit).titles.items() if line.startswith(side)
         ) == len(names)
         assert all(page.count(f"<title>{name}: ") == 1 for name in names)
         top = names[int(values.argmax())]
-        assert any(words[-1].startswith(f"{top}: ") for words in AuditPage.draw(audit).titles.values())
+        assert any(words[-1].startswith(f"{top}: ") for words in _AuditPage.draw(audit).titles.values())
 
 
 def test_an_effect_is_said_in_cases():

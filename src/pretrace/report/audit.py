@@ -75,7 +75,7 @@ def _variants(audit: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("audit")
-class AuditPage(verdict.TestPage):
+class _AuditPage(verdict.TestPage):
     """Suspect documents and what they were compared with."""
 
     kind, made, template = "Audit", "audit", "audit/first.html"
