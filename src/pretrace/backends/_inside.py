@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -47,12 +47,8 @@ class _Call(NamedTuple):
     positions: int
 
 
-class _Entered(NamedTuple):
-    """A block that is entered, the shape of its hidden states, and what is called thereafter."""
-
-    block: nn.Module
-    shape: torch.Size
-    calls: list[_Call]
+_Entered: TypeAlias = "tuple[nn.Module, torch.Size, list[_Call]]"
+"""A block that is entered, the shape of its hidden states, and what is called thereafter."""
 
 
 def look_inside(
@@ -70,18 +66,18 @@ def look_inside(
 
     def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         hidden = _stream_of(args, kwargs)
-        seen.append(_Entered(block, torch.Size() if hidden is None else hidden.shape, []))
+        seen.append((block, torch.Size() if hidden is None else hidden.shape, []))
 
     def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         if seen and (made := _called(module, args[0] if args else None, output)):
-            seen[-1].calls.append(made)
+            seen[-1][2].append(made)
 
     entered = dict.fromkeys(module for some in lists for module in some)
     handles = [module.register_forward_pre_hook(enter, with_kwargs=True) for module in entered]
     handles += [leaf.register_forward_hook(call) for leaf in _leaves(m for m in entered if not _stacked(m))]
     with hooked(handles):
         ask()
-    called = [one.block for one in seen if len(one.shape) == 3 and one.shape[:2] == shape]
+    called = [block for block, size, _ in seen if len(size) == 3 and size[:2] == shape]
     blocks = next((some for some in lists if [module for module in called if module in some] == some), [])
     return blocks, *_feed_forwards(blocks, seen)
 
@@ -97,13 +93,13 @@ def _feed_forwards(
         why = "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
         return (), why
     own, found = set(_leaves(blocks)), list[_FeedForward]()
-    passed: list[_Entered] = []  # by block, with what smaller lists inside it called
-    for one in seen:
-        if one.block in blocks:
-            passed.append(one._replace(calls=[]))
+    passed: list[tuple[torch.Size, list[_Call]]] = []  # by block, with what smaller lists inside it called
+    for block, size, calls in seen:
+        if block in blocks:
+            passed.append((size, []))
         if passed:
-            passed[-1].calls.extend(call for call in one.calls if call.module in own)
-    for number, (_, size, calls) in enumerate(passed, start=1):
+            passed[-1][1].extend(call for call in calls if call.module in own)
+    for number, (size, calls) in enumerate(passed, start=1):
         layer = _feed_forward(size[-1] if size else 0, size[:-1].numel(), calls)
         if isinstance(layer, str):
             return (), f"in block {number} {layer}"
