@@ -11,12 +11,12 @@ import numpy as np
 from tiny import MORE_WORDS
 
 from pretrace.cli import commands
-from pretrace.cli.commands import command_of
+from pretrace.cli.commands import _command_of
 from pretrace.corpora import TextStream
 from pretrace.scoring.evaluation import measure
 from pretrace.scoring.parts import ScoredRows
 from pretrace.statistics.permutation import sign_flip_test, two_sample_test
-from pretrace.statistics.roc import RankedScores
+from pretrace.statistics.roc import _RankedScores
 from pretrace.testing import Memory
 from pretrace.types import Corpus, Curve, Estimate, Measured, Run, Text
 
@@ -28,7 +28,7 @@ def options_of(words):
 
 def call_function(function, *words, name="command"):
     """Carry out a command of this function."""
-    made = command_of(function, name)
+    made = _command_of(function, name)
     how = {"print_error": False, "exit_on_error": False, "result_action": "return_value"}
     return made([str(word) for word in words], **how)
 
@@ -116,7 +116,7 @@ def two_sample(suspect, heldout, **how):
 
 def tpr_at_fpr(scores, members, fpr):
     """The largest true positive rate among thresholds whose false positive rate is at most `fpr`."""
-    ranked = RankedScores.of(scores, members)
+    ranked = _RankedScores.of(scores, members)
     return float(ranked.figures(np.ones((1, len(members)), dtype=np.float32), (fpr,))[0, 1])
 
 

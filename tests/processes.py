@@ -24,7 +24,7 @@ import numpy as np
 from processes import make_trace as trace, same_traces as same
 from pretrace.errors import OutputError
 from pretrace.cache import text_key
-from pretrace.scoring.evidence import open_store
+from pretrace.scoring.evidence import Traces
 from pretrace.types import Quantity, Trace
 
 folder = Path(sys.argv[1])

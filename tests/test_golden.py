@@ -199,7 +199,7 @@ def naive_na_pdd(e, threshold, alpha, k):
 def naive_probe(e):
     """The regression by plain descent, on the documents that the split does not hold back."""
     held = grouped_split([r.text.id for r in LABELLED], 0.33, 0, [r.text.member for r in LABELLED])
-    layer, rows = ready("probe").layer, [r for r, h in zip(LABELLED, held, strict=True) if not h]
+    layer, rows = ready("probe").facts["layer"], [r for r, h in zip(LABELLED, held, strict=True) if not h]
     x = np.array([r.plain.states[Hidden(layer)] for r in rows], dtype=np.float64)
     y = np.array([1.0 if r.text.member else -1.0 for r in rows])
     centre, spread = x.mean(axis=0), x.std(axis=0)
@@ -212,11 +212,15 @@ def naive_probe(e):
 
 
 def naive_recall(e, gamma=0.0):
-    score = ready("con_recall(shots=3)" if gamma else "recall")
-    behind = mean_logp(e, View(rewrite=score.first.name))
-    if gamma:
-        behind -= gamma * mean_logp(e, View(rewrite=score.second.name))
-    return behind / mean_logp(e)
+    behind = [
+        mean_logp(e, View(rewrite=name)) for name in prefixes("con_recall(shots=3)" if gamma else "recall")
+    ]
+    return (behind[0] - gamma * behind[-1]) / mean_logp(e)
+
+
+def prefixes(expression):
+    """The rewrites of a fitted score that reads texts behind others, the non-members first."""
+    return ready(expression).value.args[1]
 
 
 def naive_coverage(e, n, state):
@@ -323,7 +327,7 @@ NAIVE = {
     "probe": naive_probe,
     "recall": naive_recall,
     "con_recall(shots=3)": lambda e: naive_recall(e, 0.5),
-    "codec": lambda e: mean_logp(e) - mean_logp(e, View(rewrite=ready("codec").first.name)),
+    "codec": lambda e: mean_logp(e) - mean_logp(e, View(rewrite=prefixes("codec")[0])),
 }
 if not find_spec("pretrace.plugins.scores"):  # deleted from a copy: test_without_plugins
     NAIVE = {name: one for name, one in NAIVE.items() if name.partition("(")[0] not in SCORES}

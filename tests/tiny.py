@@ -125,10 +125,10 @@ def make_model(family, vocabulary=416):
 
 def read(backend, texts, want=None, *states, store=None, **how):
     """Traces of texts, nothing of them kept: of log-probabilities unless told otherwise."""
-    from net.api import Quantity, open_store, trace
+    from net.api import Quantity, Traces, trace
 
     wanted = Quantity.LOGP if want is None else want
-    return trace(backend, texts, wanted, frozenset(states), store=store or open_store(None), **how)
+    return trace(backend, texts, wanted, frozenset(states), store=store or Traces(None), **how)
 
 
 def naive_logp(model, ids, first=1):

@@ -36,7 +36,7 @@ from benchmarks.texts import DATA
 from pretrace import Models, open_model
 from pretrace.backends import open_tokenizer
 from pretrace.results.atomic import atomic_text
-from pretrace.scoring.evidence import open_store, trace
+from pretrace.scoring.evidence import Traces, trace
 from pretrace.statistics.permutation import controls_left_out
 from pretrace.types import Backend, Corpus, Quantity
 from pretrace.verdicts.audit import checks
@@ -203,7 +203,7 @@ class Bench:
         for case in made:
             _, _, cuts = self._cut(case, ())
             texts |= dict.fromkeys(snippet.whole for one in cuts for snippet in one.snippets)
-        with open_store(model.fingerprint) as store:
+        with Traces(model.fingerprint) as store:
             trace(model, list(texts), want, store=store)
 
     def _cut(self, case: Case, placebos: tuple[Backend, ...]) -> tuple[Audit, int, Any]:

@@ -22,7 +22,7 @@ from benchmarks.machine import commit, machine
 from benchmarks.texts import some_texts
 from pretrace import open_model
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import open_store, trace
+from pretrace.scoring.evidence import Traces, trace
 from pretrace.types import Backend, Quantity, Trace
 
 LENGTH = 256  # tokens a text
@@ -38,7 +38,7 @@ def save(folder: Path) -> None:
 def read(model: Backend, texts: list[str]) -> tuple[list[Trace], float]:
     """The traces and the seconds they took."""
     begin = time.perf_counter()
-    found = trace(model, texts, Quantity.LOGP, store=open_store(None))
+    found = trace(model, texts, Quantity.LOGP, store=Traces(None))
     return found, time.perf_counter() - begin
 
 

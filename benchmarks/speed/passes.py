@@ -29,7 +29,7 @@ from benchmarks.speed import memory, naive
 from benchmarks.texts import some_texts
 from pretrace import Models, Options, detect, open_model
 from pretrace.backends.huggingface import HuggingFace, Sweep
-from pretrace.scoring.evidence import open_store, trace
+from pretrace.scoring.evidence import Traces, trace
 from pretrace.types import Corpus, Quantity, Run, Text
 
 PARTS = ["float32", "bfloat16", "busy", "memory"]
@@ -182,7 +182,7 @@ def profile(model: HuggingFace, texts: list[str]) -> dict[str, float]:
 
 
 def _read(backend: Any, texts: Sequence[str]) -> None:
-    trace(backend, texts, Quantity.LOGP, store=open_store(None))
+    trace(backend, texts, Quantity.LOGP, store=Traces(None))
 
 
 def against_server(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -42,8 +42,11 @@ from pretrace.statistics.roc import group_bootstrap
 from pretrace.statistics.words import UNSPACED
 from pretrace.tuning.classifying import fit_new, fit_pretrained
 from pretrace.tuning.plan import PAPER, SMALL, SUREST, How, NewClassifier, TunedClassifier
-from pretrace.types import Bools, Corpus, Doubles, Gap, Pair, Text, TextClassifier
+from pretrace.types import Bools, Corpus, Doubles, Gap, Pair, Text
 
+TextClassifier = Callable[[Sequence[str], Bools, int], Callable[[Sequence[str]], Doubles]]
+"""A classifier that sees texts and nothing else: from texts, labels and a seed to what maps texts to the probability of
+the label True, float64 [texts], each in (0, 1)."""
 _Fit = Callable[[Bools], Callable[[Bools], Doubles]]
 """From the texts to learn from, bool [texts], to what gives the log-odds of others, bool [texts] to float64."""
 
@@ -150,7 +153,7 @@ class _TextSubset(list[str]):
         self.whole, self.rows, self.kept = whole, rows, kept
 
 
-def share_texts(texts: Sequence[str]) -> Callable[[Bools], _TextSubset]:
+def _share_texts(texts: Sequence[str]) -> Callable[[Bools], _TextSubset]:
     """What gives the parts of these texts, by the rows that are in them, bool [texts], to one classifier."""
     kept: list[Any] | None = [] if _characters(texts) <= LEARNT_CHARACTERS else None
     return lambda rows: _TextSubset(texts, np.flatnonzero(rows), kept)
@@ -172,7 +175,7 @@ def _words() -> TextClassifier:
     Features are lower-cased TF-IDF of what occurs in at least two of the texts learnt from; in scripts without
     spaces a character is a word. It is the blind baseline of an evaluation.
     """
-    return _Regression(partial(_counted, unit="words"))
+    return partial(_fit_regression, partial(_counted, unit="words"))
 
 
 @classifiers.add("form")
@@ -183,7 +186,7 @@ def _form() -> TextClassifier:
     capitals, quotes, dashes, accents in one or two characters. Two editors or converters differ in these, and a model
     finds one form likelier.
     """
-    return _Regression(partial(_counted, unit="form"))
+    return partial(_fit_regression, partial(_counted, unit="form"))
 
 
 @classifiers.add("embeddings")
@@ -193,30 +196,27 @@ def _embeddings(model: str = "minilm") -> TextClassifier:
     `model` is a folder or hub id for sentence-transformers, "minilm" the one in the extra `all`, without which fitting
     raises MissingPackageError.
     """
-    return _Regression(partial(_embedded, model=model))
+    return partial(_fit_regression, partial(_embedded, model=model))
 
 
 _Features = Callable[[Sequence[str]], Any]
 
 
-@dataclass(frozen=True)
-class _Regression:
+def _fit_regression(
+    look: Callable[[Sequence[str]], tuple[Any, _Features]], texts: Sequence[str], labels: Bools, seed: int
+) -> Callable[[Sequence[str]], Doubles]:
     """Logistic regression on features that `look` finds: of the texts learnt from, None for none, and of others."""
+    from sklearn.linear_model import LogisticRegression
 
-    look: Callable[[Sequence[str]], tuple[Any, _Features]]
-
-    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        from sklearn.linear_model import LogisticRegression
-
-        check_kinds(texts, labels)
-        learnt, features = self.look(texts)
-        if learnt is None:
-            alike = float(np.log(labels.mean() / (1 - labels.mean())))
-            return lambda some: _probability(np.full(len(some), alike))
-        regression: Any = LogisticRegression(max_iter=1000).fit(learnt, labels)
-        return lambda some: _probability(
-            regression.decision_function(features(some)) if len(some) else np.zeros(0)
-        )
+    check_kinds(texts, labels)
+    learnt, features = look(texts)
+    if learnt is None:
+        alike = float(np.log(labels.mean() / (1 - labels.mean())))
+        return lambda some: _probability(np.full(len(some), alike))
+    regression: Any = LogisticRegression(max_iter=1000).fit(learnt, labels)
+    return lambda some: _probability(
+        regression.decision_function(features(some)) if len(some) else np.zeros(0)
+    )
 
 
 def _counted(texts: Sequence[str], unit: Unit) -> tuple[Any, _Features]:
@@ -252,7 +252,7 @@ def _gpt2(
         "learning_rate": learning_rate,
     }
     given: dict[str, Any] = {name: value for name, value in asked.items() if value is not None}
-    return _Network(replace(PAPER if preset == "paper" else SMALL, **given))
+    return partial(_fit_network, replace(PAPER if preset == "paper" else SMALL, **given), "")
 
 
 @classifiers.add("pretrained")
@@ -271,20 +271,16 @@ def _pretrained(
     """
     require(bool(model.strip()), "pretrained: model must name a model, found an empty text.")
     how = TunedClassifier(method, epochs=epochs, learning_rate=learning_rate, max_tokens=max_tokens)
-    return _Network(how, model)
+    return partial(_fit_network, how, model)
 
 
-@dataclass(frozen=True)
-class _Network:
+def _fit_network(
+    settings: NewClassifier | TunedClassifier, model: str, texts: Sequence[str], labels: Bools, seed: int
+) -> Callable[[Sequence[str]], Doubles]:
     """A network that is trained for each fit: from scratch, or from a `model` on."""
-
-    settings: NewClassifier | TunedClassifier
-    model: str = ""
-
-    def fit(self, texts: Sequence[str], labels: Bools, /, *, seed: int) -> Callable[[Sequence[str]], Doubles]:
-        if isinstance(self.settings, NewClassifier):
-            return fit_new(texts, labels, self.settings, seed=seed)
-        return fit_pretrained(self.model, texts, labels, self.settings, seed=seed)
+    if isinstance(settings, NewClassifier):
+        return fit_new(texts, labels, settings, seed=seed)
+    return fit_pretrained(model, texts, labels, settings, seed=seed)
 
 
 def _probability(logits: Doubles) -> Doubles:
@@ -552,10 +548,10 @@ def _judged(
     texts: Sequence[str], labels: Bools, division: _CrossFit, classifier: TextClassifier, seed: int
 ) -> tuple[Doubles, list[str]]:
     """The centred log-odds of each text, and what there is to say of the classifier."""
-    at = share_texts(texts)
+    at = _share_texts(texts)
 
     def fit(part: Bools) -> Callable[[Bools], Doubles]:
-        judge = classifier.fit(at(part), labels[part], seed=seed)
+        judge = classifier(at(part), labels[part], seed)
 
         def odds(mine: Bools) -> Doubles:
             probability = judge(at(mine))

@@ -24,7 +24,7 @@ from pretrace.results.folder import file_hashes
 from pretrace.rewrites import disturbances, rewrites
 from pretrace.runs import load_verdict, save_verdict
 from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.evidence import Progress, open_store, trace
+from pretrace.scoring.evidence import Progress, Traces, trace
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.roc import auc
 from pretrace.types import (
@@ -228,7 +228,7 @@ def check_model(model: Backend) -> None:
     assert model.fingerprint, f"{name} has no fingerprint"
 
     def read(*texts: str) -> list[Trace]:
-        return trace(model, texts, want, store=open_store(None))
+        return trace(model, texts, want, store=Traces(None))
 
     for text, one, beside in zip(texts, encoded, read(*texts), strict=True):
         (again,), (alone,), spans = model.encode([text]), read(text), model.spans(text)

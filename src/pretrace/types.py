@@ -165,8 +165,6 @@ class Continued:
 
 
 State = Firing | Hidden | Drawn | Peak | Continued
-
-
 States = frozenset[State]
 
 
@@ -622,16 +620,6 @@ class Sampling:
     )
 
 
-class TextClassifier(Protocol):
-    """A classifier that sees texts and nothing else."""
-
-    def fit(
-        self, texts: Sequence[str], labels: npt.NDArray[np.bool_], /, *, seed: int
-    ) -> Callable[[Sequence[str]], Doubles]:
-        """What maps texts to the probability of the label True, float64 [texts], each in (0, 1)."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One place in a suspect text: what stands there after `prefix`, and what a generator wrote instead.
@@ -810,12 +798,14 @@ class Verdict:
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """A text as token ids: `prefix` (start tokens, and a text before it: context only) then `tokens`, cut to the limit.
-    The first `shared` of these ids begin other texts of the same call too: a back end may read them once."""
+    The first `shared` of these ids begin other texts of the same call too: a back end may read them once. `text` has
+    its characters, where a server takes no ids."""
 
     prefix: Ints
     tokens: Ints
     cut: int = 0
     shared: int = 0
+    text: str | None = None
 
     @property
     def length(self) -> int:
@@ -911,10 +901,8 @@ class Tuned:
 
 
 class Proposer(Protocol):
-    """A model that proposes other words: what makes the neighbours of a text. Neighbours are kept on disk
-    under `fingerprint`; `facts` is what a run records."""
+    """A model that proposes other words: what makes the neighbours of a text. `facts` is what a run records."""
 
-    fingerprint: str
     facts: Mapping[str, Any]
 
     def propose(
@@ -943,6 +931,18 @@ class Score(Protocol):
     def needs(self) -> Needs: ...
 
     def __call__(self, evidence: Evidence, /) -> float: ...
+
+
+@dataclass(frozen=True, eq=False)
+class FittedScore:
+    """A score by its `value` of evidence, with the `facts` that a run records of how it was fitted."""
+
+    needs: Needs
+    value: Callable[[Evidence], float]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, evidence: Evidence, /) -> float:
+        return self.value(evidence)
 
 
 @dataclass(frozen=True, slots=True)

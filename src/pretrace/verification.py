@@ -14,7 +14,7 @@ from pretrace.corpora.reading import FURTHER
 from pretrace.errors import ExpressionError, OutputError, PretraceError
 from pretrace.registry import find_test
 from pretrace.results.atomic import FILES_KEY
-from pretrace.results.folder import OpenFolder, file_hash, page_bytes
+from pretrace.results.folder import OpenFolder, file_hash, mapping, page_bytes
 
 Facts = Mapping[str, Any]
 _COLUMNS = ("text", "label", "id", "group")
@@ -31,20 +31,20 @@ class _RecordedTexts(NamedTuple):
 
 def _recorded_sides(content: Facts, columns: Columns) -> tuple[_RecordedTexts, ...]:
     """The texts that a result recorded, those in question first; names of `columns` replace the recorded ones."""
-    settings = _mapping(content.get("settings"))
-    given = _mapping(settings.get("given")) or _mapping(settings.get("command"))
+    settings = mapping(content.get("settings"))
+    given = mapping(settings.get("given")) or mapping(settings.get("command"))
 
     def side(role: str, key: str, measure: Callable[[str], str]) -> _RecordedTexts:
-        facts = _mapping(settings.get(key))
+        facts = mapping(settings.get(key))
         place = given.get(role) or facts.get("source") or ""
         return _RecordedTexts(role, str(place), str(facts.get("sha256") or ""), measure)
 
     test = find_test(str(content.get("test")))
     if test is not None and test.sources:
         return tuple(side(role, key, measure) for role, (key, measure) in test.sources.items())
-    reading = _mapping(given.get("reading"))
-    kept = {"template": given.get("template"), **reading, **_mapping(given.get("columns"))}
-    kept |= _mapping(settings.get("columns"))
+    reading = mapping(given.get("reading"))
+    kept = {"template": given.get("template"), **reading, **mapping(given.get("columns"))}
+    kept |= mapping(settings.get("columns"))
     names: dict[str, Any] = {name: kept.get(name) for name in _COLUMNS}
     own = Columns(**names | {name: value for name in FURTHER if (value := kept.get(name))})
     own = replace(own, **{name: new for name in _COLUMNS if (new := getattr(columns, name)) is not None})
@@ -61,10 +61,6 @@ def _recorded_sides(content: Facts, columns: Columns) -> tuple[_RecordedTexts, .
         side("texts", first, hashed(own)),
         *(side(role, key, hashed(own.of_another)) for role, key in others if settings.get(key)),
     )
-
-
-def _mapping(value: object) -> Facts:
-    return value if isinstance(value, Mapping) else {}
 
 
 State = Literal["yes", "no", "not recorded", "not given"]
@@ -132,7 +128,7 @@ def _found(name: str, wrong: Sequence[str], words: str) -> _VerifiedPart:
 
 
 def _files(opened: OpenFolder) -> _VerifiedPart:
-    files = _mapping(opened.content.get(FILES_KEY))
+    files = mapping(opened.content.get(FILES_KEY))
     hashes = {name: value for name, value in files.items() if value is not None}
     there = {name: file_hash(opened.folder / name) for name in hashes if (opened.folder / name).is_file()}
     wrong = [f"{name} is gone" for name in hashes if name not in there]
@@ -178,8 +174,8 @@ def _report(opened: OpenFolder) -> _VerifiedPart:
         if not (place / name).is_file():
             wrong.append(f"{name} is gone; pretrace runs report {place} renders it")
         elif (place / name).read_bytes() != page_bytes(page):
-            settings = _mapping(opened.content.get("settings"))
-            version = _mapping(settings.get("software")).get("pretrace", "unknown")
+            settings = mapping(opened.content.get("settings"))
+            version = mapping(settings.get("software")).get("pretrace", "unknown")
             by = f" (pretrace {version} made the result, this is {__version__})"
             wrong.append(f"{name} is not what the tables give{by if version != __version__ else ''}")
     return _found("report", wrong, f"{' and '.join(made)}: what the tables give")

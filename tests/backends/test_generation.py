@@ -135,7 +135,7 @@ def test_a_draw_is_where_the_sum_passes_the_number():
 def test_special_and_unused_ids_are_never_drawn(monkeypatch):
     drawn = []
     monkeypatch.setattr(
-        "pretrace.backends.generation.continuation", lambda rust, old, new: str(drawn.extend(new))
+        "pretrace.backends.generation._continuation", lambda rust, old, new: str(drawn.extend(new))
     )
     completer = Completer(opened())
     completer.complete([f"{i}" for i in range(60)], tokens=100, sampling=Sampling(1e6), seed=0)

@@ -5,7 +5,7 @@ import torch
 from tiny import SENTENCES, make_model, make_tokenizer
 
 from pretrace.backends.huggingface import HuggingFace
-from pretrace.backends.instructed import LocalInstructed
+from pretrace.backends.instructed import _LocalInstructed
 from pretrace.backends.naming import ModelSettings
 from pretrace.errors import ExpressionError, ModelError
 from pretrace.types import Sampling
@@ -29,7 +29,7 @@ def opened(template=None, *, limit=None, eager=0.0, cache=True):
             head.bias[tokenizer.eos_token_id] = eager
         model.set_output_embeddings(head)
     settings = ModelSettings(max_tokens=limit)
-    return LocalInstructed(
+    return _LocalInstructed(
         HuggingFace(model, tokenizer, name="tiny", weights=f"w{eager}", settings=settings), cache=cache
     )
 

@@ -15,9 +15,9 @@ from net.api import (
     Hidden,
     ModelError,
     Quantity,
+    Traces,
     alike,
     encoded_for,
-    open_store,
     pack_alike,
     prefixes,
 )
@@ -125,7 +125,7 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts():
 
 def test_the_store_tells_what_a_text_was_read_after():
     model, texts = opened("llama"), drawn(4)
-    with open_store(model.fingerprint) as store:
+    with Traces(model.fingerprint) as store:
         plain = read(model, texts, ALL, store=store)
         for context in ("the cat sat", "the dog sat"):
             for _ in range(2):  # computed, then from the store

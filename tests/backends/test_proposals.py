@@ -10,10 +10,10 @@ import transformers
 from tiny import SENTENCES, make_model, make_tokenizer, opened, pieces_tokenizer
 
 from pretrace.backends.proposals import (
-    Vocabulary,
+    _causal_proposals,
     _logits_at,
-    causal_proposals,
-    masked_proposals,
+    _masked_proposals,
+    _Vocabulary,
     open_proposer,
 )
 from pretrace.backends.tokens import Tokens, readable
@@ -56,12 +56,12 @@ def bert_folder(tmp_path_factory):
 
 
 def causal(*, start=False, family="gpt_neox", cache=False):
-    return causal_proposals(opened(family, start=start), cache=cache)
+    return _causal_proposals(opened(family, start=start), cache=cache)
 
 
 def masked(*, lowercase=False, cache=False):
     tokenizer = word_pieces(lowercase=lowercase)
-    return masked_proposals(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b", cache=cache)
+    return _masked_proposals(small_bert(len(tokenizer)), tokenizer, name="bert", weights="b", cache=cache)
 
 
 def proposer_of(kind, **how):
@@ -259,7 +259,7 @@ def test_logits_at_positions_are_the_models_own(family, monkeypatch):
 
 
 def test_candidates_are_the_likeliest_of_the_kind_without_the_own():
-    words = Vocabulary(word_pieces(lowercase=False).backend_tokenizer)
+    words = _Vocabulary(word_pieces(lowercase=False).backend_tokenizer)
     size = len(words.pieces)
     logits = torch.randn((6, size + 9), generator=torch.Generator().manual_seed(0)) * 3
     logits[:, size:] = 99.0  # a logits table is often larger than the tokenizer
@@ -287,7 +287,7 @@ def test_a_tokenizer_that_invents_a_space_in_front():
     names = ["<unk>", "<s>", *letters, "▁", "a", "▁a", "▁The", "▁cat", "▁A", "s", "<tool>"]
     rust = pieces_tokenizer(names)
     rust.add_special_tokens(["<unk>", "<s>", "<tool>"])
-    words = Vocabulary(rust)
+    words = _Vocabulary(rust)
     at = {name: i for i, name in enumerate(names)}
     assert words.pieces[at["▁cat"]] == " cat"
     assert words.begins[at["▁cat"]]
@@ -332,4 +332,4 @@ def test_models_that_cannot_propose_say_what_to_do(tmp_path, bert_folder, model_
     with pytest.raises(ModelError, match=r"lacks the weight cls.predictions"):
         open_proposer(f"masked:{headless}")
     with pytest.raises(ModelError, match="no mask token"):
-        masked_proposals(small_bert(400), make_tokenizer(), name="bert", weights="b")
+        _masked_proposals(small_bert(400), make_tokenizer(), name="bert", weights="b")

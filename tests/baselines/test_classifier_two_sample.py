@@ -2,7 +2,6 @@
 
 from functools import partial
 from itertools import compress
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -61,7 +60,7 @@ def test_each_text_is_counted_once_and_folds_are_as_if_counted_apart(monkeypatch
     # for words, and for the form
     assert sorted(read) == sorted(2 * [text.text for text in (*a.texts, *b.texts)])
     monkeypatch.setattr(
-        module, "share_texts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
+        module, "_share_texts", lambda texts: lambda rows: [texts[row] for row in np.flatnonzero(rows)]
     )
     assert gap(a, b, "words,form", resamples=50) == once
     assert len(read) == 2 * (1 + 5) * 70, "each in the four folds that learn from it, and in its own"
@@ -81,23 +80,22 @@ def test_a_difference_in_words_is_found_and_the_rows_are_named_as_written():
     assert "longer" in gap(b, a)[1].note
 
 
-class Watching:
-    """A classifier that notes the documents that it judges and has learnt from; the first word of a text names one."""
+MET = []
 
-    met: ClassVar = []
 
-    def fit(self, texts, labels, /, *, seed):
-        learnt = {text.split()[0] for text in texts}
+def watching(texts, labels, seed):
+    """Notes the documents that it judges and has learnt from; the first word of a text names one."""
+    learnt = {text.split()[0] for text in texts}
 
-        def judge(some):
-            self.met.append(learnt & {text.split()[0] for text in some})
-            return np.full(len(some), 0.5)
+    def judge(some):
+        MET.append(learnt & {text.split()[0] for text in some})
+        return np.full(len(some), 0.5)
 
-        return judge
+    return judge
 
 
 def test_no_text_is_judged_by_what_was_learnt_from_its_document_or_a_copy():
-    rng, watched = np.random.default_rng(1), {"watching": Watching()}
+    rng, watched = np.random.default_rng(1), {"watching": watching}
     named = [f"d{i // 4} {text}" for i, text in enumerate(noise(rng, 160))]
     groups = [text.split()[0] for text in named]
     gap(corpus("a", named[:80], groups[:80]), corpus("b", named[80:], groups[80:]), watched)
@@ -106,8 +104,8 @@ def test_no_text_is_judged_by_what_was_learnt_from_its_document_or_a_copy():
     copies = [f" {text}\n" for text in single]
     gap(corpus("a", single[:30] + copies[:35]), corpus("b", single[30:] + copies[35:]), watched)
     pair_gap(pairs(named[:80], [f"{text} now" for text in named[:80]], each=4), watched)
-    assert len(Watching.met) == 15
-    assert not any(Watching.met)
+    assert len(MET) == 15
+    assert not any(MET)
 
 
 def test_what_makes_an_auc_weak_is_told(monkeypatch):

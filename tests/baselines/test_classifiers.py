@@ -25,7 +25,7 @@ def two_kinds(rng, texts=60):
 @pytest.mark.parametrize("expression", ["words", "form", TINY])
 def test_a_planted_difference_is_learnt_and_carries_over_to_new_texts(expression):
     rng = np.random.default_rng(0)
-    judge = classifiers.make(expression).fit(*two_kinds(rng), seed=0)
+    judge = classifiers.make(expression)(*two_kinds(rng), 0)
     texts, labels = two_kinds(rng)
     found = judge(texts)
     assert found.dtype == np.float64
@@ -36,7 +36,7 @@ def test_a_planted_difference_is_learnt_and_carries_over_to_new_texts(expression
 
 @pytest.mark.parametrize("expression", ["words", "form", TINY])
 def test_odd_texts_have_a_probability(expression):
-    judge = classifiers.make(expression).fit(*two_kinds(np.random.default_rng(0)), seed=0)
+    judge = classifiers.make(expression)(*two_kinds(np.random.default_rng(0)), 0)
     odd = ["", "\x00", "🙂 🙂", "\ud800 lone", "a" * 30_000, "\u202e\u0301", "   \n", "東京"]
     found = judge(odd)
     assert ((found > 0) & (found < 1)).all()
@@ -60,7 +60,7 @@ def test_the_form_that_words_do_not_show_is_seen_by_form(edited):
     texts = [edited(text) if label else text for text, label in zip(texts, labels, strict=True)]
     learnt, judged = texts[:40], texts[40:]
     found = {
-        name: auc(classifiers.make(name).fit(learnt, labels[:40], seed=0)(judged), labels[40:])
+        name: auc(classifiers.make(name)(learnt, labels[:40], 0)(judged), labels[40:])
         for name in ("words", "form")
     }
     assert found["form"] > 0.9
@@ -68,20 +68,20 @@ def test_the_form_that_words_do_not_show_is_seen_by_form(edited):
 
 
 def test_words_that_never_recur_leave_only_the_share_of_either_kind():
-    judge = classifiers.make("words").fit(["a", "b", "c", "d"], np.array([True, False, False, False]), seed=0)
+    judge = classifiers.make("words")(["a", "b", "c", "d"], np.array([True, False, False, False]), 0)
     assert judge(["a", "z"]).tolist() == pytest.approx([0.25, 0.25])
 
 
 def test_expressions_set_what_they_name_and_keep_the_rest_of_the_preset():
-    assert classifiers.make("gpt2").settings == SMALL
-    paper = classifiers.make("gpt2(preset='paper')").settings
+    assert classifiers.make("gpt2").args[0] == SMALL
+    paper = classifiers.make("gpt2(preset='paper')").args[0]
     assert paper == PAPER
     assert (paper.layers, paper.width, paper.heads, paper.epochs) == (2, 1600, 25, 20)
-    assert classifiers.make("gpt2('paper', epochs=3)").settings.width == 1600
-    assert classifiers.make("gpt2('paper', epochs=3)").settings.epochs == 3
+    assert classifiers.make("gpt2('paper', epochs=3)").args[0].width == 1600
+    assert classifiers.make("gpt2('paper', epochs=3)").args[0].epochs == 3
     tuned = classifiers.make("pretrained(model='some/bert', method='full', epochs=2)")
-    assert tuned.model == "some/bert"
-    assert (tuned.settings.method, tuned.settings.epochs) == ("full", 2)
+    assert tuned.args[1] == "some/bert"
+    assert (tuned.args[0].method, tuned.args[0].epochs) == ("full", 2)
     assert TunedClassifier("full").plan(0).learning_rate < TunedClassifier("lora").plan(0).learning_rate
 
 
@@ -104,7 +104,7 @@ def test_a_causal_model_or_a_bert_from_a_folder_is_tuned(folder, method, request
     rng = np.random.default_rng(0)
     where = str(request.getfixturevalue(folder))
     tuned = classifiers.make(f"pretrained({where!r}, {method!r}, epochs=6, learning_rate=1e-2)")
-    judge = tuned.fit(*two_kinds(rng), seed=0)
+    judge = tuned(*two_kinds(rng), 0)
     texts, labels = two_kinds(rng)
     assert auc(judge(texts), labels) > 0.9
 
@@ -112,7 +112,7 @@ def test_a_causal_model_or_a_bert_from_a_folder_is_tuned(folder, method, request
 @pytest.mark.skipif(not HAVE_EMBEDDINGS, reason="needs the extra embeddings")
 def test_embeddings_see_what_the_texts_are_about():
     rng = np.random.default_rng(0)
-    judge = classifiers.make("embeddings").fit(*two_kinds(rng), seed=0)
+    judge = classifiers.make("embeddings")(*two_kinds(rng), 0)
     texts, labels = two_kinds(rng)
     assert auc(judge(texts), labels) > 0.9
     odd = ["", "\ud800 lone", "word " * 1_000]
@@ -124,4 +124,4 @@ def test_embeddings_see_what_the_texts_are_about():
 def test_a_folder_that_holds_no_embedder_is_an_error(tmp_path):
     classifier = classifiers.make(f"embeddings(model={str(tmp_path)!r})")
     with pytest.raises(ModelError, match="could not be opened as a sentence-transformers model"):
-        classifier.fit(*two_kinds(np.random.default_rng(0)), seed=0)
+        classifier(*two_kinds(np.random.default_rng(0)), 0)

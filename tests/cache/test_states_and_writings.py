@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from processes import edit
 
 from pretrace.cache import NEIGHBORS, TEXT, WRITTEN, Draw, Entries, text_key, written_once
-from pretrace.scoring.evidence import open_store, state_name
+from pretrace.scoring.evidence import Traces, _state_name
 from pretrace.types import Firing, Hidden, Quantity, Sampling, Trace, Written
 
 LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
@@ -45,9 +45,9 @@ def agree(found, wanted):
 
 def test_states_come_back_exactly_as_wanted(tmp_path, trace, same):
     everything = (FIRING, COUNT, ALL, ONE)
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(KEYS, [replace(trace(seed), states=inside(seed, *everything)) for seed in range(3)])
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         for wanted in ((), (FIRING,), (ONE, COUNT), everything):
             found = store.get([KEYS[2], text_key("other"), *KEYS], BOTH, frozenset(wanted))
             assert found[1] is None
@@ -60,7 +60,7 @@ def test_states_come_back_exactly_as_wanted(tmp_path, trace, same):
 
 def test_a_hit_needs_every_state_and_every_quantity(tmp_path, trace):
     few = replace(trace(0, moments=False), states=inside(0, FIRING))
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(KEYS[:1], [few])
         assert store.get(KEYS[:1], LOGP, frozenset({FIRING, ONE})) == [None]
         assert store.get(KEYS[:1], LOGP, frozenset({Firing(threshold=1.5)})) == [None]
@@ -69,7 +69,7 @@ def test_a_hit_needs_every_state_and_every_quantity(tmp_path, trace):
 
 
 def test_states_add_up_over_runs_and_outlive_a_better_trace(tmp_path, trace, same):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(KEYS[:1], [replace(trace(0, moments=False), states=inside(0, FIRING))])
         store.put(KEYS[:1], [replace(trace(1), states=inside(0, ONE))])
         store.put(KEYS[:1], [trace(2, moments=False)])
@@ -81,7 +81,7 @@ def test_states_add_up_over_runs_and_outlive_a_better_trace(tmp_path, trace, sam
 
 @pytest.mark.parametrize(("column", "value"), [("key", text_key("other")), ("label", "hidden 3")])
 def test_a_state_moved_elsewhere_is_a_miss(tmp_path, trace, column, value):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(KEYS[:1], [replace(trace(0), states=inside(0, ONE))])
         store.put([text_key("other")], [trace(1)])
         edit(store, f"UPDATE entries SET {column} = ? WHERE label = 'hidden 17'", value)
@@ -91,13 +91,13 @@ def test_a_state_moved_elsewhere_is_a_miss(tmp_path, trace, column, value):
 
 
 def test_equal_states_have_one_name_and_others_another():
-    assert {state_name(Firing(threshold=one)) for one in (1, 1.0)} == {"firing any>1.0 gated=False"}
-    assert state_name(Firing(threshold=-0.0)) == state_name(Firing(threshold=0.0))
+    assert {_state_name(Firing(threshold=one)) for one in (1, 1.0)} == {"firing any>1.0 gated=False"}
+    assert _state_name(Firing(threshold=-0.0)) == _state_name(Firing(threshold=0.0))
     states = [FIRING, COUNT, ALL, ONE, Hidden(0), Hidden(1), Firing("mean"), Firing(threshold=1.1)]
     states += [Firing(threshold=-1.0), Firing(gated=True)]
-    assert len({state_name(state) for state in states}) == len(states)
-    assert state_name(ALL) == "hidden all"
-    assert state_name(ONE) == "hidden 17"
+    assert len({_state_name(state) for state in states}) == len(states)
+    assert _state_name(ALL) == "hidden all"
+    assert _state_name(ONE) == "hidden 17"
 
 
 dtypes = st.sampled_from([np.uint8, np.uint32, np.int64, np.float16, np.float32, np.float64, np.bool_, ">f4"])
@@ -107,7 +107,7 @@ dtypes = st.sampled_from([np.uint8, np.uint32, np.int64, np.float16, np.float32,
 @given(array=dtypes.flatmap(lambda d: arrays.arrays(d, arrays.array_shapes(min_dims=0, min_side=0))))
 def test_every_bit_of_a_state_comes_back(array):
     one = Trace(np.zeros(1, np.int32), np.zeros(1, np.float32), states={ALL: array})
-    with tempfile.TemporaryDirectory() as folder, open_store("model", Path(folder)) as store:
+    with tempfile.TemporaryDirectory() as folder, Traces("model", Path(folder)) as store:
         store.put(KEYS[:1], [one])
         (found,) = store.get(KEYS[:1], LOGP, frozenset({ALL}))
         back = found.states[ALL]

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from net.api import Hidden, Quantity, Trace, cache_folder, open_store, text_key
+from net.api import Hidden, Quantity, Trace, Traces, cache_folder, text_key
 from processes import edit
 
 LOGP, BOTH = Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS
@@ -26,9 +26,9 @@ def keys(count, name="text"):
 
 def test_what_was_put_comes_back_in_the_order_asked(tmp_path, trace, same):
     traces = [trace(seed, length=seed) for seed in range(5)]
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(keys(5), traces)
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         found = store.get([*reversed(keys(5)), text_key("other"), keys(5)[2], keys(5)[2]], BOTH)
     assert found.pop(5) is None
     assert all(map(same, found, [*reversed(traces), traces[2], traces[2]]))
@@ -44,7 +44,7 @@ def test_batches_that_wait_for_others_are_stored_whenever_the_passes_end(tmp_pat
                 raise KeyboardInterrupt
             yield (i,), [traces[i]]
 
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         kept = store.keeping(names, passes(), 3600.0)
         assert [next(kept)[0] for _ in range(3)] == [(0,), (1,), (2,)]
         assert store.get(names, BOTH) == [None] * 5, "nothing waits"
@@ -73,7 +73,7 @@ moments = st.one_of(st.just((None, None)), st.tuples(floats, floats))
 @settings(max_examples=40, deadline=None)
 @given(st.text(), tokens, floats, moments, st.integers(0, 2**40))
 def test_every_bit_comes_back(text, tokens, logp, pair, cut):
-    with tempfile.TemporaryDirectory() as folder, open_store(text, Path(folder)) as store:
+    with tempfile.TemporaryDirectory() as folder, Traces(text, Path(folder)) as store:
         store.put([text_key(text)], [Trace(tokens, logp, *pair, cut=cut)])
         (found,) = store.get([text_key(text)], LOGP)
         assert found.cut == cut
@@ -86,7 +86,7 @@ def test_every_bit_comes_back(text, tokens, logp, pair, cut):
 
 def test_more_quantities_answer_for_fewer_but_not_the_reverse(tmp_path, trace, same):
     key, few, many = keys(1), trace(1, moments=False), trace(2)
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(key, [few])
         assert store.get(key, BOTH) == [None]
         assert same(store.get(key, LOGP)[0], few)
@@ -100,7 +100,7 @@ def test_more_quantities_answer_for_fewer_but_not_the_reverse(tmp_path, trace, s
 
 
 def test_thousands_of_keys_in_one_get(tmp_path, trace):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store._connection.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)  # as older ones have it
         store.put(keys(2500), [trace(seed, 1, False) for seed in range(2500)])
         found = store.get(keys(40_000), LOGP)
@@ -114,7 +114,7 @@ def test_a_wrong_trace_is_refused_and_nothing_of_its_batch_is_kept(tmp_path, tra
     short, half = Trace(good.tokens, good.logp[:-1]), Trace(good.tokens, good.logp, good.mean)
     odd = replace(good, states={Hidden(): np.array(["text"])})
     bad = {"lengths": [good, short], "half": [good, half], "number": [good], "state": [good, odd]}
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         with pytest.raises(ValueError):  # noqa: PT011  they come from different places
             store.put(keys(2), bad[wrong])
         assert store.get(keys(2), LOGP) == [None, None]
@@ -135,7 +135,7 @@ def test_text_keys_tell_texts_apart():
     ],
 )  # fmt: skip
 def test_a_damaged_row_is_a_miss_and_can_be_mended(tmp_path, trace, same, change):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(keys(2), [trace(1), trace(2)])
         edit(store, f"UPDATE entries SET {change} WHERE key = ?", keys(2)[0])
         found = store.get(keys(2), LOGP)
@@ -146,7 +146,7 @@ def test_a_damaged_row_is_a_miss_and_can_be_mended(tmp_path, trace, same, change
 
 
 def test_a_row_that_another_process_mended_is_not_thrown_away(tmp_path, trace, same):
-    with open_store("model", tmp_path) as store, open_store("model", tmp_path) as other:
+    with Traces("model", tmp_path) as store, Traces("model", tmp_path) as other:
         store.put(keys(1), [trace(1)])
         edit(store, "UPDATE entries SET body = x'00'")
         assert store.get(keys(1), LOGP) == other.get(keys(1), LOGP) == [None]
@@ -157,7 +157,7 @@ def test_a_row_that_another_process_mended_is_not_thrown_away(tmp_path, trace, s
 
 @pytest.mark.parametrize("damage", ["text", "head", "cut", "name", "columns", "another model"])
 def test_a_damaged_file_is_set_aside(tmp_path, trace, same, damage):
-    with open_store("model", tmp_path) as store, open_store("other", tmp_path) as other:
+    with Traces("model", tmp_path) as store, Traces("other", tmp_path) as other:
         store.put(keys(40), [trace(seed) for seed in range(40)])
     content = store.path.read_bytes()
     if damage == "columns":
@@ -173,7 +173,7 @@ def test_a_damaged_file_is_set_aside(tmp_path, trace, same, damage):
         }
         store.path.write_bytes(new[damage])
     with pytest.warns(UserWarning, match="is damaged"):
-        store = open_store("model", tmp_path)
+        store = Traces("model", tmp_path)
     with store:
         assert store.get(keys(40), LOGP) == [None] * 40
         store.put(keys(40), [trace(seed) for seed in range(40)])
@@ -183,7 +183,7 @@ def test_a_damaged_file_is_set_aside(tmp_path, trace, same, damage):
 
 @pytest.mark.filterwarnings("ignore:the cache")
 def test_flipped_bits_give_the_trace_or_nothing(tmp_path, trace, same):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(keys(30), [trace(seed) for seed in range(30)])
     content = store.path.read_bytes()
     random = np.random.default_rng(0)
@@ -192,7 +192,7 @@ def test_flipped_bits_give_the_trace_or_nothing(tmp_path, trace, same):
         for at in random.integers(0, len(bad), 30):
             bad[at] ^= 1 << int(random.integers(8))
         store.path.write_bytes(bad)
-        with open_store("model", tmp_path) as store:
+        with Traces("model", tmp_path) as store:
             for _ in range(2):
                 found = store.get(keys(30), LOGP)
                 assert all(one is None or same(one, trace(seed)) for seed, one in enumerate(found))
@@ -201,9 +201,9 @@ def test_flipped_bits_give_the_trace_or_nothing(tmp_path, trace, same):
 
 @pytest.mark.filterwarnings("ignore:the cache")
 def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path, trace, same):
-    with open_store("model", tmp_path) as one:
+    with Traces("model", tmp_path) as one:
         one.put(keys(40), [trace(seed) for seed in range(40)])
-    one, two = open_store("model", tmp_path), open_store("model", tmp_path)
+    one, two = Traces("model", tmp_path), Traces("model", tmp_path)
     with one.path.open("r+b") as file:
         file.write(b"\xff" * one.path.stat().st_size)
     assert one.get(keys(40), LOGP) == [None] * 40
@@ -212,7 +212,7 @@ def test_damage_met_by_two_at_once_costs_no_new_file(tmp_path, trace, same):
     two.put(keys(40, "newer"), [trace(seed) for seed in range(40)])
     one.close()
     two.close()
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         assert all(map(same, store.get(keys(40, "new"), LOGP), [trace(seed) for seed in range(40)]))
         assert all(map(same, store.get(keys(40, "newer"), LOGP), [trace(seed) for seed in range(40)]))
 
@@ -223,7 +223,7 @@ def test_a_store_is_used_after_a_fork(tmp_path, trace, same):
         store.put(keys(1, "child"), [trace(2)])
         os._exit(0 if store.get(keys(1, "parent"), LOGP)[0] is not None else 1)
 
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(keys(1, "parent"), [trace(1)])
         process = multiprocessing.get_context("fork").Process(target=child)
         process.start()
@@ -235,7 +235,7 @@ def test_a_store_is_used_after_a_fork(tmp_path, trace, same):
 
 
 def test_threads_share_a_store(tmp_path, trace, same):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
 
         def work(name):
             for seed in range(20):
@@ -267,5 +267,5 @@ def test_where_the_cache_lies(tmp_path, monkeypatch):
     ):
         monkeypatch.setenv(name, value)
         assert cache_folder() == tmp_path / place
-    with open_store("model") as store:
+    with Traces("model") as store:
         assert store.path.is_relative_to(tmp_path / "mine")

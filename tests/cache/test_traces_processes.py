@@ -12,7 +12,7 @@ import pytest
 
 from pretrace.cache import text_key
 from pretrace.errors import OutputError
-from pretrace.scoring.evidence import open_store
+from pretrace.scoring.evidence import Traces
 from pretrace.types import Quantity
 
 BATCH = 8
@@ -27,7 +27,7 @@ KEYS = inspect.getsource(batch_keys)
 
 def test_a_killed_writer_leaves_whole_batches(tmp_path, start, trace, same):
     code = f"""{KEYS}
-store = open_store("model", folder)
+store = Traces("model", folder)
 for number in range(int(sys.argv[2]), 1_000_000):
     store.put(batch_keys(number), [trace(number)] * 8)
     print(number, flush=True)
@@ -40,7 +40,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
         os.kill(process.pid, signal.SIGKILL)
         said = process.communicate()[0].split()
         last = int(said[-1]) if said else first
-        with open_store("model", tmp_path) as store:
+        with Traces("model", tmp_path) as store:
             for number in range(first, last + 5):
                 found = store.get(batch_keys(number), Quantity.LOGP)
                 whole = all(same(one, trace(number)) for one in found)
@@ -51,7 +51,7 @@ for number in range(int(sys.argv[2]), 1_000_000):
 
 def test_two_writers_lose_nothing(tmp_path, start, trace, same):
     code = f"""{KEYS}
-store = open_store("model", folder)
+store = Traces("model", folder)
 for number in range(200):
     store.put(batch_keys(number, sys.argv[2]), [trace(number)] * 8)
     store.put(batch_keys(number, "both"), [trace(number, moments=sys.argv[2] == "a")] * 8)
@@ -60,7 +60,7 @@ for number in range(200):
     for process in processes:
         assert process.communicate()[1] == ""
         assert process.returncode == 0
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         for name in ("a", "b", "both"):  # of "both" a wrote more quantities: whatever the order, they stay
             for number in range(200):
                 found = store.get(batch_keys(number, name), Quantity.MOMENTS)
@@ -71,20 +71,20 @@ def test_many_processes_open_a_new_file_at_once(tmp_path, start):
     code = """
 import time
 time.sleep(max(0, float(sys.argv[3]) - time.time()))
-with open_store("model", folder) as store:
+with Traces("model", folder) as store:
     store.put([text_key(sys.argv[2])], [trace(1)])
 """
     at = str(time.time() + 1.5)
     processes = [start(code, str(number), at) for number in range(6)]
     assert [process.communicate()[1] for process in processes] == [""] * 6
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         assert None not in store.get([text_key(str(number)) for number in range(6)], Quantity.LOGP)
 
 
 def test_a_file_that_may_not_grow_stays_usable(tmp_path, start):
     code = f"""{KEYS}
 import resource
-store = open_store("model", folder)
+store = Traces("model", folder)
 store.put(batch_keys(0), [trace(0)] * 8)
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
 done = 0
@@ -110,7 +110,7 @@ for number in range(done + 2):
 
 
 def test_a_full_disk_is_named(tmp_path, trace, same):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(batch_keys(0), [trace(0)] * BATCH)
         connection = store._connection
         connection.execute("PRAGMA max_page_count = 12")
@@ -123,10 +123,10 @@ def test_a_full_disk_is_named(tmp_path, trace, same):
 
 def test_whoever_waits_to_write_or_to_open_gives_up_with_a_word(tmp_path, trace, monkeypatch):
     monkeypatch.setattr("pretrace.cache._WAIT", 0.2)
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         put, again = (
             lambda: store.put(batch_keys(0), [trace(0)] * BATCH),
-            lambda: open_store("model", tmp_path),
+            lambda: Traces("model", tmp_path),
         )
         for held, asked in ((store.path, put), (tmp_path / "traces" / "opening.lock", again)):
             other = sqlite3.connect(held)
@@ -140,7 +140,7 @@ def test_whoever_waits_to_write_or_to_open_gives_up_with_a_word(tmp_path, trace,
 
 @pytest.mark.skipif(sys.platform != "linux", reason="changes the user of a forked process")
 def test_a_folder_without_the_right_to_write(tmp_path, trace):
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         store.put(batch_keys(0), [trace(0)] * BATCH)
     for path in (tmp_path, *tmp_path.rglob("*")):
         path.chmod(0o555 if path.is_dir() else 0o444)
@@ -153,7 +153,7 @@ def test_a_folder_without_the_right_to_write(tmp_path, trace):
             if os.geteuid() == 0:
                 os.setgid(65534)
                 os.setuid(65534)
-            open_store("model", tmp_path)
+            Traces("model", tmp_path)
         except OutputError as error:
             code = 0 if "set PRETRACE_CACHE" in str(error) else 2
         finally:

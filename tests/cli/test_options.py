@@ -8,7 +8,7 @@ import pytest
 from made import call_function, options_of, written
 
 from pretrace.backends.naming import ModelSettings
-from pretrace.cli.auditing import AuditOptions, completed
+from pretrace.cli.auditing import AuditOptions, _completed
 from pretrace.cli.commands import EVERYWHERE, RawOptions, places
 from pretrace.corpora.opening import Source
 from pretrace.verdicts.audit.data import GENERATOR, PAPER_GENERATOR, AuditSettings
@@ -138,7 +138,7 @@ def test_every_command_takes_json_quiet_and_a_config_and_most_take_plugins(call)
 
 
 def settings(**given):
-    return completed(AuditSettings(), AuditOptions(**given))
+    return _completed(AuditSettings(), AuditOptions(**given))
 
 
 def test_power_is_measured_at_a_light_and_a_heavy_exposure_in_more_than_a_handful_of_steps():
@@ -159,5 +159,5 @@ def test_what_the_one_who_asks_says_is_passed_on_where_it_was_said():
 def test_a_quick_audit_judges_and_learns_from_fewer_snippets():
     made = settings(quick=True).snippets
     assert (made.pairs, made.learnt) == (200, 100)
-    few = completed(AuditSettings(snippets=SnippetSettings(pairs=50)), AuditOptions(quick=True)).snippets
+    few = _completed(AuditSettings(snippets=SnippetSettings(pairs=50)), AuditOptions(quick=True)).snippets
     assert few.pairs == 50

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from pretrace.cli import VARIABLE, said_at, silenced, telling
-from pretrace.cli.telling import Activity, Passes, Stages, command, doing, shown
+from pretrace.cli.telling import Activity, Stages, _Passes, command, doing, shown
 from pretrace.scoring.outlook import Stage, TimeEstimate
 from pretrace.tuning.plan import TrainingStep
 
@@ -46,7 +46,7 @@ def begun(stage, now):
 
 
 def test_a_line_says_texts_done_speed_and_time_left(now):
-    reading = Passes("reading", begun("reading", now))
+    reading = _Passes("reading", begun("reading", now))
     assert reading.line() == ""
     reading.begin(30_000)
     assert reading.line() == "reading · 0 of 30,000 texts"
@@ -59,7 +59,7 @@ def test_a_line_says_texts_done_speed_and_time_left(now):
 
 def test_the_time_left_is_counted_in_tokens_where_texts_were_weighed(now):
     """The longest texts are read first: ten of a hundred texts are done, and half of the tokens."""
-    reading = Passes("reading", begun("reading", now))
+    reading = _Passes("reading", begun("reading", now))
     reading.begin(200)
     reading.weigh(100, 2_000)
     now[0] = 150.0
@@ -104,7 +104,7 @@ def test_a_line_comes_wherever_nothing_was_said_for_30_seconds(now, look, capsys
         with doing("opening the models", clock=lambda: now[0]):
             found = [said(120.0), said(130.0), said(130.0)]
             assert found == ["", "opening the models · 10 s so far\n", ""]
-        reading = Passes("reading", begun("reading", now))
+        reading = _Passes("reading", begun("reading", now))
         with shown(Activity("reading", reading.line)), doing("writing a part"):
             reading.begin(3)
             assert said(200.0) == "reading · 0 of 3 texts\n"

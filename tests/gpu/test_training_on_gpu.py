@@ -80,12 +80,11 @@ def test_a_stopped_training_goes_on(device, tmp_path):
             raise StoppedError
 
     whole, halves = (make_model("llama").to(device) for _ in range(2))
-    history = train(whole, sequences, plan)
+    losses = train(whole, sequences, plan)
     with pytest.raises(StoppedError):
         train(halves, sequences, plan, on_step=stop, checkpoint=tmp_path / "state")
     again = make_model("llama").to(device)
     resumed = train(again, sequences, plan, checkpoint=tmp_path / "state")
-    assert resumed.steps == history.steps
-    np.testing.assert_allclose(resumed.losses, history.losses, rtol=1e-4)
+    np.testing.assert_allclose(resumed, losses, rtol=1e-4)
     for one, other in zip(again.parameters(), whole.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)

@@ -111,7 +111,7 @@ def test_shards_give_the_flagging_of_one_piece(tmp_path, seed, seen, placebo, gi
     for name in ("p", "q"):
         assert table[name] == (texts[name].tolist() if one.outcome != "refused" else [None] * len(texts))
     assert repr(replace(loaded, tables=())) == repr(replace(many, tables=(), settings=loaded.settings))
-    first, other = (report.FlagPage.draw(each).figure.axes[0].patches for each in (one, many))
+    first, other = (report._FlagPage.draw(each).figure.axes[0].patches for each in (one, many))
     paths = [[patch.get_path().vertices.tolist() for patch in each] for each in (first, other)]
     assert paths[0] == paths[1]
     _shows_some(one, many)

@@ -10,9 +10,9 @@ from typing import Any
 
 NAMES = {
     "pretrace.backends": "open_model",
-    "pretrace.backends._inside": "bits count",
+    "pretrace.backends._inside": "bits=_bits count=_count",
     "pretrace.backends.adapters": "CARD KEY WEIGHTS attach",
-    "pretrace.backends.generation": "continuation distribution draw",
+    "pretrace.backends.generation": "continuation=_continuation distribution=_distribution draw=_draw",
     "pretrace.backends.huggingface": "HuggingFace likeness prefixes=*",
     "pretrace.backends.instructed": "Completer",
     "pretrace.backends.proposals": "open_proposer",
@@ -41,7 +41,7 @@ NAMES = {
     "pretrace.scoring": "evidence merging=parts scoring_detect=detect worker=parts",
     "pretrace.scoring.detect": "Options Worker=Scorer check_label_counts detect",
     "pretrace.scoring.evaluation": "evaluate_corpus=evaluate measure",
-    "pretrace.scoring.evidence": "Progress encoded_for open_store trace",
+    "pretrace.scoring.evidence": "Progress encoded_for Traces trace",
     "pretrace.scoring.holdout": "check_disjoint set_aside",
     "pretrace.scoring.outlook": "Watch",
     "pretrace.scoring.parts": "ScoredRows Turn run_of",
@@ -52,18 +52,20 @@ NAMES = {
         "Grouping MEMBERS NONMEMBERS by_document grouped_folds grouped_split mean_interval share_interval standardised"
     ),
     "pretrace.statistics.roc": (
-        "RankedScores accuracy allowance auc best_threshold for_few group_bootstrap holm roc_curve tail_share"
+        "RankedScores=_RankedScores accuracy=_accuracy allowance=_allowance auc best_threshold for_few=_for_few "
+        "group_bootstrap holm=_holm roc_curve tail_share"
     ),
     "pretrace.statistics.permutation": (
-        "PlantedValues auc_documents auc_power controls_left_out randomisation_test sign_bound sign_gamma "
-        "two_sample_shift two_sample_test wilcoxon_bound wilcoxon_gamma"
+        "PlantedValues auc_documents auc_power controls_left_out randomisation_test sign_bound=_sign_bound "
+        "sign_gamma=_sign_gamma two_sample_shift=_two_sample_shift two_sample_test wilcoxon_bound=_wilcoxon_bound "
+        "wilcoxon_gamma=_wilcoxon_gamma"
     ),
     "pretrace.testing": "Memory make_evidence make_trace",
-    "pretrace.tuning": "make_adapter select training tuned_model",
+    "pretrace.tuning": "make_adapter select=_select training tuned_model",
     "pretrace.tuning.artifacts": "read_adapter",
     "pretrace.tuning.plan": "Lora TrainingPlan methods",
     "pretrace.tuning.planting": "split_members windows",
-    "pretrace.tuning.training": "batches_pieces=pieces epoch_batches rate train",
+    "pretrace.tuning.training": "batches_pieces=_pieces epoch_batches=_epoch_batches rate=_rate train",
     "pretrace.types": (
         "Check Comparison Continued Control Corpus Curve Drawn Encoded Estimate Evaluation Evidence Firing "
         "Gap Heat Hidden Measured Peak Power Quantity Recipe Reference Run Sampling Skipped Text Trace View "

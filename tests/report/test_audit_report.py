@@ -17,16 +17,16 @@ from report.test_report_html import HIDDEN, Page, check_safe, render
 
 from pretrace import types
 from pretrace.report import figures
-from pretrace.report.audit import AuditPage
+from pretrace.report.audit import _AuditPage
 from pretrace.report.frame import speaking
-from pretrace.report.verdict import first_page
+from pretrace.report.verdict import _first_page
 from pretrace.results import wording
 from pretrace.statistics.permutation import sign_flip_test
 from pretrace.types import Check, Estimate, Null, Pair, Power
 from pretrace.verdicts.audit import data
 from pretrace.verdicts.outcome import null_of
 
-sections = functools.partial(speaking, AuditPage.every)
+sections = functools.partial(speaking, _AuditPage.every)
 
 
 def text_of(source):
@@ -34,7 +34,7 @@ def text_of(source):
 
 
 def first_text(audit):
-    return text_of(f"<div>{first_page(audit)}</div>")
+    return text_of(f"<div>{_first_page(audit)}</div>")
 
 
 def section_text(audit, anchor):
@@ -66,7 +66,7 @@ def test_any_pair_and_any_setting_stay_text(name, text):
     ],
 )
 def test_the_first_page_gives_the_answer_once(make, words, kind):
-    page = Page(f"<div>{first_page(make())}</div>")
+    page = Page(f"<div>{_first_page(make())}</div>")
     text = re.sub(r"\s+", " ", page.text)
     assert re.search(f"Was HuggingFaceTB/SmolLM2-135M trained on “Harbour notes 2009–2021”.*{words}", text)
     assert kind in page.attributes("class")
@@ -139,7 +139,7 @@ def unchanged_text():
 
 def whole_text(audit):
     made = "".join(f"<p>{section.title}</p>{section.body}" for section in sections(audit))
-    return text_of(f"<div>{first_page(audit)}</div>{made}")
+    return text_of(f"<div>{_first_page(audit)}</div>{made}")
 
 
 def test_a_result_that_is_withheld_does_not_read_like_one():
@@ -173,7 +173,7 @@ def test_each_document_is_one_dot_filled_where_it_lies_above_zero():
     audit = altered(
         audits.placebos(), values=np.array([-1.0, -0.5, 0.0, 0.3, 0.3, 2.0]), documents=tuple("abcdef")
     )
-    lines = [one for one in AuditPage.draw(audit).figure.axes[0].lines if one.get_marker() == "o"]
+    lines = [one for one in _AuditPage.draw(audit).figure.axes[0].lines if one.get_marker() == "o"]
     dots = {str(line.get_markerfacecolor()): len(line.get_xdata()) for line in lines}
     assert (dots[figures.MEMBER], dots["white"]) == (3, 3)
     assert "(3), hollow elsewhere (3)" in first_text(audit)
@@ -239,7 +239,7 @@ def test_any_size_of_values_can_be_drawn(scale, number):
     beside = altered(audit, design="controls", heldout_documents=("h",), heldout_values=np.ones(1))
     for one in (audit, beside):
         check_safe(Page(render(one)))
-    assert "<svg" not in first_page(altered(audit, documents=(), values=np.zeros(0)))
+    assert "<svg" not in _first_page(altered(audit, documents=(), values=np.zeros(0)))
 
 
 @pytest.mark.parametrize("curve", [(), ((0, 0.0),), ((10, 0.2), (10, 0.2), (100_000, 1.0))])

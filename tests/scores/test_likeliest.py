@@ -9,7 +9,7 @@ from pretrace.errors import ModelError
 from pretrace.scores import parse
 from pretrace.scores.reference import gains
 from pretrace.scoring.detect import detect
-from pretrace.scoring.evidence import open_store
+from pretrace.scoring.evidence import Traces
 from pretrace.scoring.plan import Models
 from pretrace.testing import Memory, make_evidence, make_trace
 from pretrace.types import Corpus, Drawn, Evidence, Peak, Quantity, Text, View
@@ -28,7 +28,7 @@ def plain_logits(backend, text):
 @pytest.mark.parametrize("quantity", [Quantity.LOGP, Quantity.LOGP | Quantity.MOMENTS])
 def test_the_peak_is_that_of_a_plain_softmax(family, quantity, tmp_path):
     backend = opened(family)
-    with open_store("model", tmp_path) as store:
+    with Traces("model", tmp_path) as store:
         found = read(backend, TEXTS, quantity, Peak(), Drawn(1), store=store)
         backend._traces = None  # type: ignore[assignment]  # nothing may be read again
         again = read(backend, TEXTS, quantity, Peak(), store=store)

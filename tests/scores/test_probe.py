@@ -43,7 +43,7 @@ def fitted(evidence, given=None, seed=0):
 def test_the_layer_that_tells_is_chosen_and_alone_is_asked_for():
     for layer in (1, 3):
         score = fitted(made_up(90, layer=layer))
-        assert score.layer == score.facts["layer"] == layer
+        assert score.value.args[0] == score.facts["layer"] == layer
         assert score.needs == Needs(states=[Hidden(layer)])
         chosen = [row["layer"] for row in score.facts["layers"] if row["chosen"]]
         assert chosen == [layer]
@@ -69,7 +69,7 @@ def test_the_score_is_the_probability_of_the_classifier_that_was_validated(c):
         classifier.fit(scaler.transform(states[~held]), members[~held])
         expected = auc(classifier.decision_function(scaler.transform(states[held])), members[held])
         assert score.facts["layers"][layer]["auc"] == pytest.approx(expected)
-        if layer == score.layer:
+        if layer == score.facts["layer"]:
             unseen = scaler.transform([e.plain.states[Hidden(layer)] for e in others])
             probability = classifier.predict_proba(unseen)[:, 1]
             np.testing.assert_allclose([score(e) for e in others], probability, atol=1e-5)
@@ -95,13 +95,14 @@ def test_no_document_is_fitted_on_and_chosen_by():
 def test_the_same_seed_gives_the_same_probe_and_ties_go_to_the_lower_layer():
     known = made_up(60, signal=0.5)
     a, b, other = fitted(known, seed=1), fitted(known, seed=1), fitted(known, seed=2)
-    np.testing.assert_array_equal(a.weights, b.weights)
+    (_, weights, bias), again = a.value.args, b.value.args
+    np.testing.assert_array_equal([*weights, bias], [*again[1], again[2]])
     assert a.facts == b.facts != other.facts
     flat = tuple(one(str(i), i % 2 == 0, np.full((3, 4), 2.0, dtype=np.float32)) for i in range(20))
     score = fitted(flat)
-    assert score.layer == 0
+    assert score.value.args[0] == 0
     assert 0 < score(flat[0]) < 1
     assert json.loads(json.dumps(a.facts, allow_nan=False)) == a.facts
     for factor in (-1e6, 1e6):  # a probability, however far out
-        far = np.full((LAYERS, WIDTH), factor, dtype=np.float32) * np.sign(a.weights).astype(np.float32)
+        far = np.full((LAYERS, WIDTH), factor, dtype=np.float32) * np.sign(weights).astype(np.float32)
         assert a(one("far", None, far)) == pytest.approx(float(factor > 0))

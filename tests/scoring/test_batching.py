@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from net.api import HuggingFace, ModelError, ModelSettings, Quantity, open_store, pack, trace
+from net.api import HuggingFace, ModelError, ModelSettings, Quantity, Traces, pack, trace
 from tiny import make_model, make_tokenizer
 
 ALL = Quantity.LOGP | Quantity.MOMENTS
@@ -35,9 +35,9 @@ def test_a_text_that_stands_several_times_is_read_once(sentences):
 
     model.stream = watched
     texts = [*sentences, *reversed(sentences), sentences[0]]
-    found = trace(model, texts, ALL, store=open_store(None))
+    found = trace(model, texts, ALL, store=Traces(None))
     assert len(passed) == len(set(sentences))
-    once = dict(zip(sentences, trace(model, sentences, ALL, store=open_store(None)), strict=True))
+    once = dict(zip(sentences, trace(model, sentences, ALL, store=Traces(None)), strict=True))
     for text, one in zip(texts, found, strict=True):
         assert one.logp.tobytes() == once[text].logp.tobytes()
 
@@ -59,12 +59,12 @@ class Forgetful:
 
 def test_a_batch_without_an_answer_is_never_passed_over(sentences):
     backend, texts = opened("llama", 1), [*sentences, "a b"]
-    alone = trace(backend, texts, ALL, store=open_store(None))
-    together = trace(cast("Any", Forgetful(backend, None)), texts, ALL, store=open_store(None))
+    alone = trace(backend, texts, ALL, store=Traces(None))
+    together = trace(cast("Any", Forgetful(backend, None)), texts, ALL, store=Traces(None))
     for one, other in zip(alone, together, strict=True):
         same(one, other)
     with pytest.raises(ModelError, match=f"left 1 of {len(texts)} texts without an answer"):
-        trace(cast("Any", Forgetful(backend, 2)), texts, ALL, store=open_store(None))
+        trace(cast("Any", Forgetful(backend, 2)), texts, ALL, store=Traces(None))
 
 
 @given(st.lists(st.integers(0, 300), max_size=60), st.integers(1, 1000))

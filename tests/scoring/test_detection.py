@@ -7,7 +7,7 @@ import pytest
 
 from pretrace.errors import ExpressionError, ModelError, PretraceError, TableError, TextsError
 from pretrace.scores import parse
-from pretrace.scoring.detect import ModelScores, Options, detect
+from pretrace.scoring.detect import Options, _ModelScores, detect
 from pretrace.scoring.plan import FittedScores, ScorePlan
 from pretrace.testing import Memory, make_evidence
 from pretrace.types import Corpus, Quantity, Text
@@ -128,7 +128,7 @@ def some(lengths):
 
 def scored(scores, evidence):
     """The rows of these texts."""
-    return ModelScores(FittedScores(scores, {}, {}), ScorePlan.parse("loss")).read(evidence)
+    return _ModelScores(FittedScores(scores, {}, {}), ScorePlan.parse("loss")).read(evidence)
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

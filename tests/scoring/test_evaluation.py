@@ -8,7 +8,7 @@ from made import evaluate, run_of, tpr_at_fpr
 
 from pretrace.baselines import WIDENING, bag_of_words
 from pretrace.errors import ExpressionError, TextsError
-from pretrace.statistics.roc import accuracy, auc, best_threshold, group_bootstrap
+from pretrace.statistics.roc import _accuracy, auc, best_threshold, group_bootstrap
 from pretrace.types import Control, Missing
 
 
@@ -84,7 +84,7 @@ def test_without_a_validation_split_accuracy_says_what_it_is():
     assert found.validation == 0
     row = found.rows[0]
     assert row.threshold == best_threshold(run.column("score0"), members)
-    assert row.accuracy.value == pytest.approx(accuracy(run.column("score0"), members, row.threshold))
+    assert row.accuracy.value == pytest.approx(_accuracy(run.column("score0"), members, row.threshold))
     assert any("No documents were set aside" in sentence for sentence in found.findings)
     assert any("There is no blind baseline: it takes two documents" in one for one in found.findings)
     found = evaluate(*corpus()[:2], validation=0.0, resamples=20, blind=False)

@@ -6,7 +6,7 @@ from tiny import make_model, make_tokenizer
 from pretrace.backends import open_model
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.naming import ModelSettings
-from pretrace.scoring.evidence import Progress, open_store, trace
+from pretrace.scoring.evidence import Progress, Traces, trace
 from pretrace.scoring.outlook import Stage, TimeEstimate, Watch, guessed_seconds
 from pretrace.testing import Memory
 from pretrace.types import Quantity
@@ -107,7 +107,7 @@ class Told(Progress):
 def test_batches_of_other_back_ends_count_by_their_tokens():
     told = Told()
     texts = ["a" * 7, "b" * 5, "c" * 2, "d" * 3, "e" * 9]
-    trace(Memory(), texts, Quantity.LOGP, store=open_store(None), progress=told)
+    trace(Memory(), texts, Quantity.LOGP, store=Traces(None), progress=told)
     assert told.shares == [17 / 26, 1.0]
 
 
@@ -116,7 +116,7 @@ def test_all_is_done_at_the_end_and_never_less_than_before():
     settings = ModelSettings(token_budget=64)
     model = HuggingFace(make_model("llama"), make_tokenizer(), name="m", weights="w", settings=settings)
     texts = ["the cat sat on the mat " * (1 + i % 5) + str(i) for i in range(30)]
-    trace(model, texts, Quantity.LOGP, store=open_store(None), progress=told)
+    trace(model, texts, Quantity.LOGP, store=Traces(None), progress=told)
     assert told.shares == sorted(told.shares)
     assert told.shares[-1] == pytest.approx(1.0)
     assert 8 * 100 < model.work([8] * 100) < model.work([800])  # of a long text a token is more work

@@ -7,7 +7,7 @@ import pytest
 from made import evaluate, row, run_of, tpr_at_fpr
 
 from pretrace.statistics.documents import grouped_split
-from pretrace.statistics.roc import accuracy, auc, best_threshold, divide_texts, roc_curve, survives
+from pretrace.statistics.roc import _accuracy, auc, best_threshold, divide_texts, roc_curve, survives
 from pretrace.types import Control, Estimate
 
 TEXTS = 160
@@ -50,7 +50,7 @@ def test_a_placebo_is_measured_like_any_column():
     assert placebo.tpr.value == pytest.approx(tpr_at_fpr(values, members, 0.05))
     assert placebo.threshold == best_threshold(values[chosen], members[chosen])
     assert placebo.accuracy.value == pytest.approx(
-        accuracy(values[~chosen], members[~chosen], placebo.threshold)
+        _accuracy(values[~chosen], members[~chosen], placebo.threshold)
     )
     assert placebo.curve == roc_curve(values, members)
     assert placebo.lead.value == pytest.approx(found.rows[1].auc.value - placebo.auc.value)
@@ -71,7 +71,7 @@ def test_shuffled_labels_are_told_by_median_and_range(repeats):
     assert found.tpr == Estimate(*map(pytest.approx, (np.median(rates), min(rates), max(rates))))
     chosen = grouped_split(run.groups, 0.2, 1, labels=members)
     thresholds = [best_threshold(column[chosen], members[chosen]) for column in values.T]
-    right = [accuracy(c[~chosen], members[~chosen], t) for c, t in zip(values.T, thresholds, strict=True)]
+    right = [_accuracy(c[~chosen], members[~chosen], t) for c, t in zip(values.T, thresholds, strict=True)]
     assert (found.accuracy.low, found.accuracy.high) == (min(right), max(right))
     middle = sorted(range(repeats), key=lambda k: aucs[k])[(repeats - 1) // 2]
     assert found.curve == roc_curve(values[:, middle], members)

@@ -155,9 +155,9 @@ def test_seeds_and_chunks(monkeypatch):
 @pytest.mark.parametrize("a", [-2.0, -0.3, 0.0, 0.3, 2.0])
 def test_the_correction_keeps_the_order(a):
     t = np.linspace(-6, 6, 400)
-    found = permutation.skew_corrected(t, np.ones(400), np.full(400, a))
+    found = permutation._skew_corrected(t, np.ones(400), np.full(400, a))
     assert (np.diff(found) > -1e-12).all()
-    assert permutation.skew_corrected(np.array([1.5]), np.ones(1), np.array([a]))[0] == pytest.approx(
+    assert permutation._skew_corrected(np.array([1.5]), np.ones(1), np.array([a]))[0] == pytest.approx(
         1.5 + a * 0.75 + a * a * 0.125 + a / 6
     )
 

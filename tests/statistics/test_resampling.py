@@ -102,7 +102,7 @@ def test_a_large_matrix_gets_fewer_resamples_and_says_so(monkeypatch):
 
 def test_widening_moves_resamples_of_one_score_away_from_its_value():
     drawn = np.array([[0.4, 0.6], [0.6, 0.95], [0.5, 0.8]])
-    spread = roc.Spread(np.array([0.5, 0.8]), drawn, tail=0.1)
+    spread = roc._Spread(np.array([0.5, 0.8]), drawn, tail=0.1)
     wide = spread.widened(1, 2.0)
     assert wide.drawn[:, 1] == pytest.approx([0.4, 1.0, 0.8])
     assert wide.drawn[:, 0].tolist() == drawn[:, 0].tolist()

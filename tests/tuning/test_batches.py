@@ -100,15 +100,15 @@ def backend():
     ],
 )
 def test_the_side_that_was_asked_for_is_taken(backend, corpus, on, labels):
-    chosen = select(corpus, backend, Lora(on=on), seed=0)
-    assert Counter(text.member for text in chosen.texts) == Counter(labels)
+    chosen, _ = select(corpus, backend, Lora(on=on), seed=0)
+    assert Counter(text.member for text, _, _ in chosen) == Counter(labels)
 
 
 def test_a_limit_draws_by_seed_and_a_larger_one_adds_whatever_the_order(backend):
     def ids(limit, seed=1):
         chosen = select(MIXED, backend, Lora(limit=limit), seed=seed)
         assert select(backwards, backend, Lora(limit=limit), seed=seed) == chosen
-        return {text.id for text in chosen.texts}
+        return {text.id for text, _, _ in chosen[0]}
 
     backwards = replace(MIXED, texts=MIXED.texts[::-1])
     drawn = [ids(n) for n in (0, 3, 6, 10)]
@@ -119,18 +119,18 @@ def test_a_limit_draws_by_seed_and_a_larger_one_adds_whatever_the_order(backend)
 
 def test_texts_are_read_as_the_back_end_reads_them(backend):
     texts = ("short one", "a long text " * 20, "", "x")
-    chosen = select(Corpus("c", tuple(Text(t[:5], t) for t in texts)), backend, Lora(), seed=0)
+    chosen, left_out = select(Corpus("c", tuple(Text(t[:5], t) for t in texts)), backend, Lora(), seed=0)
     expected = [[*e.prefix, *e.tokens] for e in backend.encode(sorted(t for t in texts if t))]
-    assert [list(sequence) for sequence in chosen.sequences] == expected
-    assert chosen.left_out == ("",)
+    assert [list(sequence) for _, sequence, _ in chosen] == expected
+    assert left_out == [""]
     whole = len(backend.tokens.rust.encode(texts[1], add_special_tokens=False).ids)
-    assert (chosen.cut_texts, chosen.cut_tokens) == (1, whole - 23)
+    assert sorted(cut for _, _, cut in chosen) == [0, 0, whole - 23]
 
-    shorter = select(Corpus("c", (Text("a", texts[1]),)), backend, Lora(max_tokens=8), seed=0)
-    assert [list(s) for s in shorter.sequences] == [expected[0][:8]]
-    assert shorter.cut_tokens == whole - 7
+    ((_, shorter, cut),), _ = select(Corpus("c", (Text("a", texts[1]),)), backend, Lora(max_tokens=8), seed=0)
+    assert list(shorter) == expected[0][:8]
+    assert cut == whole - 7
     copies = Corpus("c", (Text("a", "the same words"), Text("b", "the same words"), Text("c", "")))
-    assert [text.id for text in select(copies, backend, Lora(), seed=0).texts] == ["a", "b"]
+    assert [text.id for text, _, _ in select(copies, backend, Lora(), seed=0)[0]] == ["a", "b"]
 
 
 def grouped_corpus(groups, *, seed=0):

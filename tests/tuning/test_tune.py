@@ -17,7 +17,7 @@ from pretrace.backends.adapters import WEIGHTS, attach, inserted
 from pretrace.cache import cache_folder, text_key
 from pretrace.corpora import open_corpus
 from pretrace.errors import ModelError, OutputError, TextsError
-from pretrace.tuning import Allocation, make_adapter, new_adapter
+from pretrace.tuning import _Allocation, make_adapter, new_adapter
 from pretrace.tuning import tune as tuned_by
 from pretrace.tuning.artifacts import read_adapter, write_planted
 from pretrace.tuning.plan import AdaLora, Ia3, Lora, TrainingPlan, methods
@@ -174,7 +174,7 @@ def test_the_penalty_of_adalora_is_peft_s_own():
         with torch.no_grad():
             plain = model(input_ids=ids, labels=ids).loss
             penalised = tuner(input_ids=ids, labels=ids).loss
-        companion = Allocation(tuner, weight=0.5, steps=10)
+        companion = _Allocation(tuner, weight=0.5, steps=10)
         assert float(companion.penalty().detach()) == pytest.approx(float(penalised - plain), rel=1e-4)
         assert companion.penalty().requires_grad
 

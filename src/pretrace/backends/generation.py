@@ -63,7 +63,7 @@ class Writer:
             logits, kept = _next_logits(base, ids, kept, keep=self.caches)
             if not logits.amax(dim=-1).isfinite().all():
                 raise ModelError(say("models.infinite_logit", name=base.name))
-            new = draw(distribution(logits, ids, self.banned, sampling), numbers[:, step])
+            new = _draw(_distribution(logits, ids, self.banned, sampling), numbers[:, step])
             ids = torch.cat([ids, new[:, None]], dim=1)
             over |= torch.isin(new, last)
             if over.all():
@@ -95,7 +95,7 @@ class Writer:
                 ids.tolist(), self._write(base, ids, uniform, how.sampling).tolist(), strict=True
             ):
                 end = next((at for at, token in enumerate(new) if token in self.ends), None)
-                made.append(Written(continuation(rust, old[skip:], new[:end]), end is not None))
+                made.append(Written(_continuation(rust, old[skip:], new[:end]), end is not None))
             yield prompts, made
 
 
@@ -132,7 +132,7 @@ def _next_logits(base: Any, ids: torch.Tensor, kept: Any, *, keep: bool) -> tupl
     return logits.float(), cache_of(output) if keep else None
 
 
-def distribution(
+def _distribution(
     logits: torch.Tensor, ids: torch.Tensor, banned: torch.Tensor, sampling: Sampling
 ) -> torch.Tensor:
     """Float32 probabilities [rows, vocabulary] of the next token after ids [rows, length], in the order of
@@ -157,13 +157,13 @@ def distribution(
     return p
 
 
-def draw(p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
+def _draw(p: torch.Tensor, uniform: torch.Tensor) -> torch.Tensor:
     """The id [rows] at which the sum of each row of p passes the uniform number, both scaled to the row's sum."""
     sums = p.double().cumsum(dim=1)
     return torch.searchsorted(sums, uniform[:, None] * sums[:, -1:], right=True)[:, 0]
 
 
-def continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
+def _continuation(rust: tokenizers.Tokenizer, old: Sequence[int], new: Sequence[int]) -> str:
     """The text of the new ids behind the old ones, without a part of a character at its end. That is one U+FFFD to some
     tokenizers, to others each of its bytes is, and those of whole characters before it: what keeps more is taken."""
 

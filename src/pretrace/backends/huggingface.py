@@ -17,19 +17,10 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends._inside import Read, firings, last_tokens
+from pretrace.backends._inside import Read, firings, last_tokens, look_inside
 from pretrace.backends.generation import write_ends
 from pretrace.backends.libraries import inference, nn, torch
-from pretrace.backends.loading import (
-    LoadedModel,
-    cache_of,
-    context_in,
-    going_on,
-    load,
-    look_inside,
-    rope_kinds,
-    turning_length,
-)
+from pretrace.backends.loading import LoadedModel, cache_of, context_in, context_of, going_on, load
 from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
@@ -86,7 +77,7 @@ class HuggingFace:
             self.split = is_head_alone(model, self.head, self._ten, self._whole)
             del self._whole
             self.alone = self._probe_order()
-        self.turn = turning_length(model)
+        self.turn = _turning_length(model)
         self.window = getattr(model.config.get_text_config(), "sliding_window", None) or 1 << 30
         limit = min((n for n in (settings.max_tokens, context) if n), default=None)
         self.tokens = Tokens(self.tokenizer, start=settings.start, max_tokens=limit, model=model)
@@ -394,6 +385,23 @@ class HuggingFace:
         return logits.float().log_softmax(dim=-1)
 
 
+def _turning_length(model: Any) -> int | None:
+    """The number of tokens above which positions are computed otherwise for a whole batch (`longrope`), or None."""
+    if "longrope" not in _rope_kinds(model):
+        return None
+    config, field = model.config.get_text_config(), "original_max_position_embeddings"
+    said = [getattr(config, field, None)]
+    for rope in (getattr(config, name, None) or {} for name in ("rope_parameters", "rope_scaling")):
+        said += [one.get(field) for one in (rope, *rope.values()) if isinstance(one, dict)]
+    return min((int(one) for one in said if one), default=context_of(config))
+
+
+def _rope_kinds(model: Any) -> set[str]:
+    """The ways in which the parts of a model compute positions by rotation."""
+    found = [getattr(module, "rope_type", None) for module in model.modules()]
+    return {str(one) for kind in found for one in (kind.values() if isinstance(kind, dict) else [kind])}
+
+
 @inference
 def is_head_alone(model: Any, head: Any, ids: torch.Tensor, whole: torch.Tensor) -> bool:
     """Whether output layer ∘ body give the logits that the whole model gives of the ids, float32 `whole`."""
@@ -484,7 +492,7 @@ def _can_go_on(model: Any, ids: torch.Tensor, *, tolerance: float) -> bool:
         return False
     if getattr(model, "hf_device_map", None) or getattr(model, "is_quantized", False):
         return False
-    if any("dynamic" in kind or kind == "longrope" for kind in rope_kinds(model)):
+    if any("dynamic" in kind or kind == "longrope" for kind in _rope_kinds(model)):
         return False
     body = model.base_model
     try:

@@ -31,14 +31,14 @@ _SERVER = "server:"
 
 def open_instructed(
     source: str, settings: ModelSettings | None = None, *, cache: bool = True
-) -> LocalInstructed | Continuing:
+) -> _LocalInstructed | Continuing:
     """What follows instructions: a hub id, a folder, a `.gguf` file, `smollm2`, or `server:URL#MODEL`. A server speaks
     OpenAI's chat completions, as vLLM, llama.cpp and Ollama do; the key is taken from PRETRACE_API_KEY or
     OPENAI_API_KEY. Answers are kept on disk unless `cache` is False. Raises ModelError where there is no such model,
     MissingPackageError for a server without the extra `servers`."""
     if source.startswith(_SERVER):
         return _open_server(source, cache=cache)
-    return LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
+    return _LocalInstructed(open_huggingface(source, settings or ModelSettings()), cache=cache)
 
 
 class Completer:
@@ -77,7 +77,7 @@ class Completer:
         return [made[prompt].text for prompt in prompts]
 
 
-class LocalInstructed:
+class _LocalInstructed:
     """Follows instructions by weights here, by its chat template; without one an empty line follows the instruction."""
 
     def __init__(self, backend: HuggingFace, *, cache: bool = True) -> None:

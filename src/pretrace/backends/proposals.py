@@ -59,7 +59,7 @@ class Proposals:
     cache: bool = True
 
     def __post_init__(self) -> None:
-        self.vocabulary = Vocabulary(self.tokens.rust, self.model.device)
+        self.vocabulary = _Vocabulary(self.tokens.rust, self.model.device)
         # without a start token nothing stands before the first
         self._first = 1 if self.mask is None and not len(self.tokens.prefix) else 0
         self._kept_as = self.fingerprint if self.cache else None
@@ -169,17 +169,17 @@ def open_proposer(
         if not isinstance(target, HuggingFace):
             found = "no target" if target is None else f"the target {target.name}, which has none here"
             raise ModelError(say("models.no_target", found=found))
-        return causal_proposals(target, cache=cache)
+        return _causal_proposals(target, cache=cache)
     if kind not in ("causal", "masked") or not model:
         raise ModelError(
             f"a model that proposes words is causal, causal:MODEL or masked:MODEL; found {spec!r}."
         )
     chosen = ModelSettings(**settings)
     if kind == "causal":
-        return causal_proposals(open_huggingface(model, chosen), cache=cache)
+        return _causal_proposals(open_huggingface(model, chosen), cache=cache)
     one, budget = load(model, chosen, kind=transformers.AutoModelForMaskedLM), chosen.token_budget
     how: dict[str, Any] = {"weights": one.weights, "budget": budget, "cache": cache}
-    return masked_proposals(one.model, one.tokenizer, name=one.name, **how)
+    return _masked_proposals(one.model, one.tokenizer, name=one.name, **how)
 
 
 Longs = npt.NDArray[np.int64]
@@ -194,7 +194,7 @@ Candidates: TypeAlias = tuple[Longs, Doubles]
 of nearly equal weight do not change places with the last bit of a logit."""
 
 
-def causal_proposals(backend: HuggingFace, *, cache: bool = True) -> Proposals:
+def _causal_proposals(backend: HuggingFace, *, cache: bool = True) -> Proposals:
     """Neighbours from a back end's next-token distribution."""
     facts = {"kind": "causal", "top": _TOP, **{key: backend.facts[key] for key in _NAMED}}
     fingerprint = json.dumps({"format": FORMAT, "causal": backend.fingerprint, "top": _TOP})
@@ -203,7 +203,7 @@ def causal_proposals(backend: HuggingFace, *, cache: bool = True) -> Proposals:
     return Proposals(backend.model, backend.tokens, batches, facts, fingerprint, sharing=1, cache=cache)
 
 
-def masked_proposals(
+def _masked_proposals(
     model: Any, tokenizer: Any, *, name: str, weights: str, budget: int | None = None, cache: bool = True
 ) -> Proposals:
     """Neighbours from a masked language model's distributions at masked tokens; `tokenizer` is a fast one."""
@@ -292,7 +292,7 @@ def _draws(key: bytes, purpose: str, seed: int, number: int) -> np.random.Genera
     return np.random.default_rng(int.from_bytes(digest, "big"))
 
 
-class Vocabulary:
+class _Vocabulary:
     """The tokens of a tokenizer as text. A token may be proposed if it is not special and, on its own, is
     text that can be seen: no part of a character, no white space, no control character."""
 

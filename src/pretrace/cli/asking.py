@@ -121,22 +121,9 @@ class _AskStep:
             if self.planned is not None:
                 return make_audit(self.planned, place / self.name, asked["given"])
             if asked["source"].columns == seen.columns:
-                asked["source"] = _ReadSource(
-                    texts=asked["source"].texts, columns=seen.columns, corpus=seen.corpus
-                )
+                asked["source"] = replace(asked["source"], given=seen.corpus)
             reply: Reply = function(**asked)
             return reply
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _ReadSource(Source):
-    """Texts that were read already."""
-
-    corpus: Corpus
-
-    def open(self) -> Corpus:
-        """The texts."""
-        return self.corpus
 
 
 def ask(source: Source, inputs: _AskInputs) -> Reply:

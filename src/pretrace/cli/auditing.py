@@ -130,7 +130,7 @@ def open_audit(
     corpus: Corpus, controls: Corpus | None, target: Target, inputs: AuditOptions, settings: AuditSettings
 ) -> Audit:
     """Open the models of an audit: what there is to plan, and to make."""
-    settings = completed(settings, inputs)
+    settings = _completed(settings, inputs)
     companions = Companions(reference_model=inputs.reference_model)
     wanted = ModelsSettings(
         target=target, companions=companions, placebos=inputs.placebo, several=True, second=True
@@ -197,7 +197,7 @@ def _described(plan: AuditPlan) -> Iterator[str]:
     yield from (f"What would help: {cure}" for cure in plan.cures)
 
 
-def completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
+def _completed(settings: AuditSettings, inputs: AuditOptions) -> AuditSettings:
     """The settings with what --quick, --power and the notes for the report add to them."""
     snippets = settings.snippets
     if inputs.quick:

@@ -143,7 +143,7 @@ def __getattr__(name: str) -> Any:
         return create_install_completion_command(app().install_completion, False)
     if words.startswith("__") or (words not in _OWN and words not in places()):
         raise AttributeError(words)
-    return command_of(find_function(words), words, places)
+    return _command_of(find_function(words), words, places)
 
 
 _PANELS = [Group(title, sort_key=i) for i, title in enumerate([*_COMMANDS, "Of other packages", "Options"])]
@@ -382,7 +382,7 @@ WITHOUT_PLUGINS = ("runs report", "demo", "serve", "cache info", "cache clear")
 """Commands that take no --plugin."""
 
 
-def command_of(
+def _command_of(
     function: Callable[..., Answered], words: str, tables: Callable[[], Iterable[str]] = tuple
 ) -> App:
     """Make a command of a function: it is given its settings, what it answers is printed, and the code of that comes

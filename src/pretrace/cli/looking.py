@@ -25,7 +25,7 @@ from pretrace.results.atomic import check_writable
 from pretrace.runs import load_run, render
 from pretrace.scores import scores
 from pretrace.scoring.detect import heat_of
-from pretrace.scoring.evidence import open_store, trace
+from pretrace.scoring.evidence import Traces, trace
 from pretrace.scoring.plan import Target
 from pretrace.settings import TEXTS, Option
 from pretrace.tuning.plan import methods
@@ -97,7 +97,7 @@ def show(
     if not content.strip():
         raise TextsError("the text is empty; pass a sentence or two, or - to read standard input.")
     backend = open_model(target.model, **asdict(target.opening))
-    one = trace(backend, [content], Quantity.LOGP, store=open_store(None))[0]
+    one = trace(backend, [content], Quantity.LOGP, store=Traces(None))[0]
     heat = heat_of(Text("text", content), one, backend, limit=None)
     tokens = [{"piece": piece, "logp": logp} for piece, logp in zip(heat.pieces, heat.logp, strict=True)]
     own = {"model": target.model, "mean_logp": heat.mean_logp, "tokens": tokens}

@@ -51,7 +51,7 @@ class Activity:
         self.what, self.line, self.clock, self.since = what, line, clock, clock()
 
 
-class Passes(Progress):
+class _Passes(Progress):
     """Passes over texts, a stage of the job; what came from the cache counts neither for speed nor for time left."""
 
     def __init__(self, what: str, outlook: TimeEstimate) -> None:
@@ -93,9 +93,9 @@ class Stages(Watch):
         """Set all stages that lie ahead."""
         self.outlook.plan(stages, after)
 
-    def passes(self, stage: str, /) -> AbstractContextManager[Passes]:
+    def passes(self, stage: str, /) -> AbstractContextManager[_Passes]:
         """For a stage in which texts go through a model."""
-        return self.timed(stage, Passes(stage, self.outlook))
+        return self.timed(stage, _Passes(stage, self.outlook))
 
     def training(self, stage: str, /) -> AbstractContextManager[OnStep | None]:
         """For a stage in which a model is trained."""

@@ -60,7 +60,7 @@ _EXPRESSION = re.compile(r"\s*([A-Za-z_]\w*)\s*(\(.*\))?\s*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Which texts, and where in their file things stand."""
+    """Which texts, and where in their file things stand; `given` is what `open` gives where they were read already."""
 
     texts: str = option(
         help="A table (.jsonl, .csv, .parquet, …, also packed), a folder of tables or of documents (.txt, .md, .html, "
@@ -71,10 +71,11 @@ class Source:
         essential=True,
     )
     columns: Columns = field(default_factory=Columns)
+    given: Corpus | None = None
 
     def open(self) -> Corpus:
         """The texts; TextsError where they cannot be read."""
-        return open_corpus(self.texts, self.columns)
+        return open_corpus(self.texts, self.columns) if self.given is None else self.given
 
     def stream(self, *, skip_unreadable: bool = False) -> TextStream:
         """The same texts, to be read one at a time."""
@@ -112,8 +113,7 @@ Rows = Callable[[TextReading], Iterator[SourceRow]]
 OnUnreadable = Callable[[Unreadable], object]
 
 
-def _silent(unreadable: Unreadable) -> None:
-    """Nothing: it was told of before."""
+def _silent(_: Unreadable) -> None: ...  # it was told of before
 
 
 def resolve_source(source: Texts, columns: Columns = USUAL) -> tuple[str, str, Rows]:

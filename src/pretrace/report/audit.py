@@ -10,8 +10,9 @@ import numpy as np
 from pretrace.registry import test_pages
 from pretrace.report import verdict
 from pretrace.report.figures import TestFigure, draw_dots
-from pretrace.report.frame import Section, mapping, of_model, section
+from pretrace.report.frame import Section, of_model, section
 from pretrace.results import wording
+from pretrace.results.folder import mapping
 from pretrace.results.wording import plural, say, sentences_of
 from pretrace.types import Estimate, Pair, Power, Verdict
 from pretrace.verdicts.audit.checks import ALIKE, widest_gap
@@ -74,7 +75,7 @@ def _variants(audit: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("audit")
-class AuditPage(verdict.TestPage):
+class _AuditPage(verdict.TestPage):
     """Suspect documents and what they were compared with."""
 
     kind, made, template = "Audit", "audit", "audit/first.html"

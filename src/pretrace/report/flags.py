@@ -63,7 +63,7 @@ def _numbers(flagged: Verdict) -> dict[str, Any]:
 
 
 @test_pages.add("flag")
-class FlagPage(verdict.TestPage):
+class _FlagPage(verdict.TestPage):
     """The texts in question beside the known non-members."""
 
     kind, made, template = "Flagged texts", "flagging", "flags/first.html"

@@ -17,6 +17,7 @@ from pretrace.backends.naming import called
 from pretrace.errors import shown
 from pretrace.report import heat
 from pretrace.results import wording
+from pretrace.results.folder import mapping
 from pretrace.results.wording import named, shortened
 from pretrace.types import Run, Verdict
 
@@ -115,10 +116,6 @@ _APART = {
     "texts": ("card",), "fitted": ("losses", "hashes"), "adapter": ("losses", "hashes"),
 }  # fmt: skip
 """Settings that have a section of their own."""
-
-
-def mapping(found: Any) -> Mapping[str, Any]:
-    return found if isinstance(found, Mapping) else {}
 
 
 def of_model(result: Run | Verdict, role: str) -> Mapping[str, Any]:

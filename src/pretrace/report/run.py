@@ -22,7 +22,6 @@ from pretrace.report.frame import (
     Sections,
     flattened,
     make_pages,
-    mapping,
     of_model,
     rounded,
     section,
@@ -34,6 +33,7 @@ from pretrace.report.frame import (
 )
 from pretrace.report.heat import MAX_PIECES, heat_step, shown
 from pretrace.results import wording
+from pretrace.results.folder import mapping
 from pretrace.results.run import axis_range, counts
 from pretrace.types import Measured, Run
 

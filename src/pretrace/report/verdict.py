@@ -25,7 +25,6 @@ from pretrace.report.frame import (
     Sections,
     fill,
     make_pages,
-    mapping,
     of_model,
     section,
     served,
@@ -35,6 +34,7 @@ from pretrace.report.frame import (
     without_tables,
 )
 from pretrace.results import wording
+from pretrace.results.folder import mapping
 from pretrace.results.wording import named, plural, say, sentences_of
 from pretrace.types import Bools, Check, Doubles, Power, Situation, Verdict
 from pretrace.verdicts.advise import Names, advise, chance, enough, expected_for, needed, picture
@@ -125,7 +125,7 @@ def draw_own(verdict: Verdict) -> list[tuple[Markup, str]]:
     return [(to_svg(found.figure, name="own", label=found.label, titles=found.titles), found.caption)]
 
 
-def first_page(verdict: Verdict) -> Markup:
+def _first_page(verdict: Verdict) -> Markup:
     """The answer, who asked, what was compared, how far it can be trusted, the checks, what would help, the figures."""
     page, checks, titles = _page_of(verdict), _checks(verdict), sentences_of("report.titles")
     head, colon, rest = verdict.statement.partition(": ")
@@ -361,4 +361,4 @@ def pages(verdict: Verdict) -> Pages:
     page, model = _page_of(verdict), called(verdict.model)
     title = titled(page.kind, verdict.corpus, model) if model else f"Search: {named(verdict.corpus)}"
     technical = speaking((*page.sections, *page.every), verdict)
-    return make_pages(title, technical, lambda: {"first": first_page(verdict)})
+    return make_pages(title, technical, lambda: {"first": _first_page(verdict)})

@@ -307,6 +307,10 @@ def expect(value: Any, kind: type[T]) -> T:
     return value
 
 
+def mapping(found: Any) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
 def to_plain(value: object, where: str) -> Any:
     """The value as dicts, lists, strings, numbers, booleans and None; `where` is its name in messages. Takes
     dataclasses, mappings, lists, tuples and numpy values; ValueError for NaN, TypeError for anything else."""

@@ -40,17 +40,7 @@ from pretrace.results.folder import (
     write_folder,
     write_parquet,
 )
-from pretrace.types import (
-    Bools,
-    Control,
-    Doubles,
-    Evaluation,
-    Heat,
-    Missing,
-    Run,
-    Skipped,
-    Whole,
-)
+from pretrace.types import Bools, Control, Doubles, Evaluation, Heat, Missing, Run, Skipped, Whole
 
 
 def counts(run: Run) -> dict[str, int]:

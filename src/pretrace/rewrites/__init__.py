@@ -104,7 +104,7 @@ BESIDE = _beside()
 
 
 @disturbance("typos")
-def typos(text: str, share: float, rng: np.random.Generator) -> str:
+def _typos(text: str, share: float, rng: np.random.Generator) -> str:
     """A share of the Latin letters replaced by one beside it on an English keyboard, in the same case."""
     places = [i for i, character in enumerate(text) if character.lower() in BESIDE]
     if not places:
@@ -119,7 +119,7 @@ def typos(text: str, share: float, rng: np.random.Generator) -> str:
 
 
 @disturbance("deletion")
-def deletion(text: str, share: float, rng: np.random.Generator) -> str:
+def _deletion(text: str, share: float, rng: np.random.Generator) -> str:
     """The text without a share of its words, each with the space before it; one word at least stays."""
     words = re.findall(r"\s*\S+", text)
     if len(words) < 2:
@@ -136,7 +136,7 @@ _INSIDE = re.compile(r"[^\W_]{2,}")
 
 
 @disturbance("whitespace")
-def whitespace(text: str, share: float, rng: np.random.Generator) -> str:
+def _whitespace(text: str, share: float, rng: np.random.Generator) -> str:
     """A share of the single spaces between words taken out, and one put inside a share of the words."""
     spaces = [found.start() for found in _SPACE.finditer(text)]
     words = [found.span() for found in _INSIDE.finditer(text)]
@@ -226,7 +226,7 @@ def _has_case(text: str) -> bool:
 
 
 @disturbance("underscore")
-def underscore(text: str, share: float, rng: np.random.Generator) -> str:
+def _underscore(text: str, share: float, rng: np.random.Generator) -> str:
     """A share of the words with underscores for the single spaces around them: "the_railway_reached it"."""
     words = [found.span() for found in re.finditer(r"\S+", text)]
     words = [(a, b) for a, b in words if text[a - 1 : a] == " " or text[b : b + 1] == " "]
@@ -266,7 +266,7 @@ class After(_PlainForm):
 
 
 @disturbance("case")
-def case(text: str, share: float, rng: np.random.Generator) -> str:
+def _case(text: str, share: float, rng: np.random.Generator) -> str:
     """A share of the letters turned from lower to upper case or back."""
     swapped = [character.swapcase() for character in text]
     # "ß" becomes two letters in upper case: what grows is left alone

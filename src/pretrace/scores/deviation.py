@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pretrace.errors import ExpressionError
 from pretrace.registry import require, scores
 from pretrace.results.wording import say
-from pretrace.types import Evidence, Needs, Recipe, Reference, Score
+from pretrace.types import Evidence, FittedScore, Needs, Recipe, Reference, Score
 
 TUNED = "tuned"
 """The model that views of a fine-tuned target carry."""
@@ -33,22 +34,18 @@ def fsd(of: Any) -> Score | Recipe:
         return _Unfitted(of)
     if not callable(of) or not isinstance(getattr(of, "needs", None), Needs):
         raise ExpressionError(f"fsd takes a score, such as fsd(ppl) or fsd(min_k(k=0.1)), found {of!r}.")
-    require(not isinstance(of, _Deviation), "fsd of fsd has no meaning: the tuned model is not tuned again.")
-    return _Deviation(of)
+    tuned = any(view.model == TUNED for view in of.needs.views)
+    require(not tuned, "fsd of fsd has no meaning: the tuned model is not tuned again.")
+    return FittedScore(_needs_under_both(of), partial(_deviation, of))
 
 
-@dataclass(frozen=True)
-class _Deviation:
-    """FSD of a score: its value under the target minus its value under the tuned target."""
+def _needs_under_both(of: Score | Recipe) -> Needs:
+    return of.needs | of.needs.through(TUNED)
 
-    of: Score
 
-    @property
-    def needs(self) -> Needs:
-        return self.of.needs | self.of.needs.through(TUNED)
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        return self.of(evidence) - self.of(evidence.through(TUNED))
+def _deviation(of: Score, evidence: Evidence) -> float:
+    """The value of a score under the target minus its value under the tuned target."""
+    return of(evidence) - of(evidence.through(TUNED))
 
 
 @dataclass(frozen=True)
@@ -60,8 +57,8 @@ class _Unfitted:
 
     @property
     def needs(self) -> Needs:
-        return self.of.needs | self.of.needs.through(TUNED)
+        return _needs_under_both(self.of)
 
     def fit(self, reference: Reference, /) -> Score:
         """FSD of the fitted score; both models are scored with the same counts."""
-        return _Deviation(self.of.fit(reference))
+        return FittedScore(self.needs, partial(_deviation, self.of.fit(reference)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, get_args
 
 import numpy as np
 
 from pretrace.errors import TableError
 from pretrace.registry import require, scores
-from pretrace.types import Doubles, Evidence, Needs, Quantity, Reference, Score
+from pretrace.types import Doubles, Evidence, FittedScore, Needs, Quantity, Reference, Score
 
 _Variant = Literal["full", "lup", "cld"]
 NO_COUNTS = (
@@ -31,7 +32,7 @@ class DCPDD:
     >>> from pretrace.testing import make_evidence
     >>> log_f = np.log(np.array([0.5, 0.25, 0.25]))
     >>> e = make_evidence(tokens=[0, 1, 1], logp=np.log([0.5, 0.5, 0.25]))
-    >>> round(_Calibrated(DCPDD(a=10), log_f)(e), 4)  # (0.5 log 2 + 0.5 log 4) / 2
+    >>> round(DCPDD(a=10)._divergence(log_f, e), 4)  # (0.5 log 2 + 0.5 log 4) / 2
     0.5199
     """
 
@@ -50,23 +51,16 @@ class DCPDD:
         """The score with the corpus frequencies bound to it; TableError where there are none."""
         if reference.counts is None:
             raise TableError(NO_COUNTS)
-        return _Calibrated(self, reference.counts.log_frequency(reference.vocabulary))
+        log_frequency = reference.counts.log_frequency(reference.vocabulary)
+        return FittedScore(self.needs, partial(self._divergence, log_frequency))
 
-
-@dataclass(frozen=True)
-class _Calibrated:
-    """DC-PDD with its frequencies: `log_frequency` is float64 [vocabulary], natural logarithms."""
-
-    recipe: DCPDD
-    log_frequency: Doubles
-    needs = DCPDD.needs
-
-    def __call__(self, evidence: Evidence, /) -> float:
+    def _divergence(self, log_frequency: Doubles, evidence: Evidence) -> float:
+        """Compute the score; `log_frequency` is float64 [vocabulary], natural logarithms."""
         trace = evidence.plain
-        alpha = -np.exp(trace.logp.astype(np.float64)) * self.log_frequency[trace.tokens]
-        if self.recipe.variant != "cld":
-            alpha = np.minimum(alpha, self.recipe.a)
-        if self.recipe.variant == "full":
+        alpha = -np.exp(trace.logp.astype(np.float64)) * log_frequency[trace.tokens]
+        if self.variant != "cld":
+            alpha = np.minimum(alpha, self.a)
+        if self.variant == "full":
             _, first = np.unique(trace.tokens, return_index=True)
             alpha = alpha[first]
         return float(alpha.mean())

@@ -3,9 +3,9 @@ behind others that are known to be unseen."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from pretrace.registry import require, require_least, scores
 from pretrace.results.wording import say
 from pretrace.rewrites import After, Disturbance, Neighbors, disturbances
 from pretrace.scores.likelihood import FLOOR, compare_perplexities, mean_of
-from pretrace.types import Evidence, Needs, Quantity, Reference, Score, View
+from pretrace.types import Evidence, FittedScore, Needs, Quantity, Reference, Score, View
 
 
 @scores.add("lowercase")
@@ -139,9 +139,9 @@ class Recall:
     it from the texts that it scores. P and a text must fit into what the model reads at once.
 
     >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -2.0]), Behind(After("Other words."))
-    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
-    >>> round(score(Evidence(text.text, {**text.views, **view})), 4)  # −2 / −1.5
+    >>> text, before = make_evidence(logp=[-1.0, -2.0]), After("Other words.")
+    >>> view = {View(rewrite=before.name): (make_trace([-2.0, -1.0, -3.0]),)}
+    >>> round(score_behind(_ratio, before)(Evidence(text.text, {**text.views, **view})), 4)  # −2 / −1.5
     1.3333
     """
 
@@ -167,20 +167,21 @@ class Recall:
     def fit(self, reference: Reference, /) -> Score:
         """The score with its prefix; TextsError where there are too few non-members."""
         before, ids = self.draw(reference, False)
-        return Behind(before, facts={"prefix": {"nonmembers": ids}})
+        return score_behind(_ratio, before, nonmembers=ids)
 
 
-@dataclass(frozen=True)
-class Behind:
-    """A score with its prefix."""
+def _ratio(alone: float, behind: float) -> float:
+    return behind / min(alone, -FLOOR)
 
-    first: After
-    facts: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
-    @property
-    def needs(self) -> Needs:
-        return Needs(Quantity.LOGP, View(), View(rewrite=self.first.name))
+def score_behind(value: Callable[..., float], *prefixes: After, **ids: list[str]) -> Score:
+    """A score with its prefixes: the `value` of a text's mean log-probability alone and behind each. `ids` are of the
+    texts that they are made of, members or not."""
+    names = [one.name for one in prefixes]
+    needs = Needs(Quantity.LOGP, View(), *(View(rewrite=name) for name in names))
+    return FittedScore(needs, partial(_value_behind, value, names), {"prefix": ids})
 
-    def __call__(self, evidence: Evidence, /) -> float:
-        alone, behind = mean_of(evidence.plain.logp), mean_of(evidence.trace(self.first.name).logp)
-        return behind / min(alone, -FLOOR)
+
+def _value_behind(value: Callable[..., float], names: Sequence[str], evidence: Evidence) -> float:
+    means = (mean_of(evidence.trace(name).logp) for name in names)
+    return value(mean_of(evidence.plain.logp), *means)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from pretrace.registry import require, scores
 from pretrace.results.wording import say
 from pretrace.statistics.documents import grouped_split
 from pretrace.statistics.roc import auc
-from pretrace.types import Bools, Doubles, Evidence, Hidden, Needs, Reference, Score
+from pretrace.types import Bools, Doubles, Evidence, FittedScore, Hidden, Needs, Reference, Score
 
 
 def known(reference: Reference, score: str, needs: Needs) -> Bools:
@@ -64,8 +64,8 @@ class Probe:
     >>> from pretrace.testing import make_trace
     >>> from pretrace.types import Text, View
     >>> seen = replace(make_trace([-1.0] * 3), states={Hidden(2): np.array([3.0, 5.0], dtype=np.float32)})
-    >>> score = _Linear(layer=2, weights=np.array([1.0, -1.0]), bias=2.0, facts={})
-    >>> score(Evidence(Text("t", "three little tokens"), {View(): (seen,)}))  # 1 / (1 + exp(-(3 - 5) - 2))
+    >>> text = Evidence(Text("t", "three little tokens"), {View(): (seen,)})
+    >>> _probability(2, np.array([1.0, -1.0]), 2.0, text)  # 1 / (1 + exp(-(3 - 5) - 2))
     0.5
     """
 
@@ -102,26 +102,14 @@ class Probe:
                 "chosen_by": int(held.sum()),
             },
         }
-        return _Linear(best, *probes[best], facts)
+        return FittedScore(Needs(states=[Hidden(best)]), partial(_probability, best, *probes[best]), facts)
 
 
-@dataclass(frozen=True, eq=False)
-class _Linear:
-    """A probe of one layer: `weights` float64 [width] and `bias` on the hidden state as the model has it."""
-
-    layer: int
-    weights: Doubles
-    bias: float
-    facts: Mapping[str, Any]
-
-    @property
-    def needs(self) -> Needs:
-        return Needs(states=[Hidden(self.layer)])
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        hidden: npt.NDArray[np.float32] = evidence.plain.states[Hidden(self.layer)]
-        odds = float(hidden @ self.weights) + self.bias
-        return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
+def _probability(layer: int, weights: Doubles, bias: float, evidence: Evidence) -> float:
+    """What a probe of one layer says: `weights` float64 [width] and `bias` on the hidden state as the model has it."""
+    hidden: npt.NDArray[np.float32] = evidence.plain.states[Hidden(layer)]
+    odds = float(hidden @ weights) + bias
+    return 1 / (1 + math.exp(-odds)) if odds >= 0 else math.exp(odds) / (1 + math.exp(odds))
 
 
 def _held(probe: Probe, reference: Reference, members: Bools) -> Bools:

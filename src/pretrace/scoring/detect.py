@@ -100,7 +100,7 @@ def _stacked(traces: Sequence[Trace]) -> Iterator[tuple[npt.NDArray[np.int64], T
             yield places, Trace(tokens, logp, mean, std)
 
 
-class ModelScores:
+class _ModelScores:
     """What one set of models said of texts, in their order. `texts` are those with a row, `tokens` how many of each
     were read and how many the limit dropped. `ends` are those of the `seen` texts with the highest and the lowest first
     score, highest first and equal ones as they came: the score, the place among those seen, from 0, and the trace."""
@@ -195,7 +195,7 @@ class ModelScores:
         reasons = dict.fromkeys(made.formless for made in formless if isinstance(made, Lower))
         return "; ".join(reasons) or say("scoring.no_form", view=lacking[0])
 
-    def under(self, placebo: ModelScores) -> Doubles:
+    def under(self, placebo: _ModelScores) -> Doubles:
         """The scores of the same rows under the placebo, float64 [texts, scores]; a cell that the placebo lacks is NaN
         and is added to `missing`."""
         names = list(self.scores.ready)
@@ -295,7 +295,7 @@ class Scorer:
         """The part of a shard, a pyarrow table (`COLUMNS`, a column a score, a column a repeat of each control; null
         where nothing is known), and what its manifest says besides."""
         found, *others = (
-            ModelScores(scores, self.plan).read(reader.read(shard.texts)) for scores, reader in self._readers
+            _ModelScores(scores, self.plan).read(reader.read(shard.texts)) for scores, reader in self._readers
         )
         names, matrix = list(self.scores.ready), found.matrix
         for other in others:

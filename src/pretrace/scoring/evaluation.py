@@ -55,7 +55,6 @@ from pretrace.statistics.roc import (
     roc_curve,
     shuffled_row,
     survives,
-    usual_baseline,
 )
 from pretrace.types import Bools, ByCopies, Comparison, Corpus, Doubles, Estimate, Evaluation, Measured, Run
 
@@ -121,7 +120,7 @@ class _MeasuredParts:
     def __post_init__(self) -> None:
         scores = [name for name, kind in self.columns if kind == "score"]
         blind = [key for key in self.columns if key[1] == "blind"]
-        first = [(usual_baseline(scores), "score")] if scores else []
+        first = [(_usual_baseline(scores), "score")] if scores else []
         wanted = []
         for key in self.columns:
             beside = {PLACEBO: [(key[0], "score")], "score": [*blind, *first]}.get(key[1], [])
@@ -173,6 +172,11 @@ class _MeasuredParts:
         if bag in keys:  # a cross-fitted classifier varies more than its fixed predictions do
             made = made.widened(keys.index(bag), WIDENING)
         return _MeasuredPart(keys, columns, members, calls[0], made, Grouping.of(groups, members).fewest)
+
+
+def _usual_baseline(scores: Sequence[str]) -> str:
+    """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
+    return "loss" if "loss" in scores else scores[0]
 
 
 def evaluate(
@@ -283,7 +287,7 @@ def _judged(
 def _comparisons(scores: Sequence[str], parts: _MeasuredParts) -> tuple[Comparison, ...]:
     if len(scores) < 2:
         return ()
-    first = usual_baseline(scores)
+    first = _usual_baseline(scores)
     found = []
     for name in scores:
         both = (name, "score"), (first, "score")

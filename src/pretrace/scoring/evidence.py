@@ -51,7 +51,8 @@ _TRACE = ""  # its label; that of a state is the state's name
 
 
 class Traces(Entries):
-    """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit."""
+    """The traces of one back end, whose fingerprint names weights, dtype, tokenizer, start rule and length limit, below
+    `cache_folder()` unless a folder is given."""
 
     def __init__(self, fingerprint: str | None, folder: Path | None = None) -> None:
         super().__init__("traces", fingerprint, folder)
@@ -63,7 +64,7 @@ class Traces(Entries):
         """
         want &= Quantity.LOGP | Quantity.MOMENTS  # the others are states
         traces = self.find(keys, _TRACE, TRACE)
-        read = {state: self.find(traces, state_name(state), STATE) for state in states}
+        read = {state: self.find(traces, _state_name(state), STATE) for state in states}
         found = {}
         for key, trace in traces.items():
             inside = {state: arrays[key] for state, arrays in read.items() if key in arrays}
@@ -80,7 +81,7 @@ class Traces(Entries):
         pairs = list(zip(keys, traces, strict=True))
         entries: list[CacheEntry] = [(key, _TRACE, trace, TRACE) for key, trace in pairs]
         entries += [
-            (key, state_name(state), array, STATE)
+            (key, _state_name(state), array, STATE)
             for key, trace in pairs
             if trace.states
             for state, array in trace.states.items()
@@ -106,15 +107,10 @@ class Traces(Entries):
                 self.put(*zip(*held, strict=True))
 
 
-open_store = Traces
-"""The traces stored for a back end's fingerprint, below `cache_folder()` unless a folder is given; for None a store
-that keeps nothing. Raises OutputError where the folder cannot be written."""
-
-
-def state_name(state: State) -> str:
+def _state_name(state: State) -> str:
     """The name a state has on disk: equal for equal states, and another for every other.
 
-    >>> state_name(Firing("any", threshold=1))
+    >>> _state_name(Firing("any", threshold=1))
     'firing any>1.0 gated=False'
     """
     if isinstance(state, Firing):
@@ -156,7 +152,7 @@ class EvidenceReader:
         self.views = sorted(needs.views, key=lambda view: (view.model, view.rewrite != "plain"))
         self.forms = {name: rewrites.make(name) for name in {view.rewrite for view in needs.views}}
         self.stores = {
-            name: open_store(models[name].fingerprint if options.cache else None)
+            name: Traces(models[name].fingerprint if options.cache else None)
             for name in {view.model for view in needs.views}
         }
 

@@ -18,7 +18,7 @@ import numpy as np
 from pretrace.backends.naming import served_kind
 from pretrace.cache import text_key
 from pretrace.rewrites import After, Neighbors
-from pretrace.scoring.evidence import CHUNK, Progress, encoded_for, open_store, remaining_batches
+from pretrace.scoring.evidence import CHUNK, Progress, Traces, encoded_for, remaining_batches
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.tuning.plan import OnStep
 from pretrace.types import Backend, Corpus, Needs, Rewrite, Trace
@@ -251,7 +251,7 @@ def _work(
     later = Trace(nothing.astype(np.int32), nothing)  # what this run itself will have answered by then
     seen: set[bytes] = set()
     views = [one for one in needs.views.items() if one[1] and one[0].model in mine]
-    with open_store(backend.fingerprint if cache else None) as store:
+    with Traces(backend.fingerprint if cache else None) as store:
         for view, quantity in sorted(views, key=lambda one: one[0].rewrite != "plain"):  # as they are read
             form = plan.rewrites[view.rewrite]
             for texts in _forms(corpus, form):

@@ -26,17 +26,7 @@ from pretrace.rewrites import Lower, Neighbors, rewrites
 from pretrace.scores.divergence import NO_COUNTS
 from pretrace.scoring.evidence import EvidenceReader, Options
 from pretrace.scoring.holdout import CorpusParts
-from pretrace.settings import (
-    CONTROLS,
-    MODEL,
-    RUN,
-    TEXTS,
-    Option,
-    check_ranges,
-    is_kept,
-    option,
-    seed_option,
-)
+from pretrace.settings import CONTROLS, MODEL, RUN, TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.tuning import tuned_model
 from pretrace.tuning.artifacts import read_adapter
 from pretrace.tuning.plan import OnStep, TuningMethod, methods
@@ -435,7 +425,8 @@ class ScorePlan:
             for name, score in self.scores.items()
             if isinstance(score, Recipe) and score.reference and options.shuffles
         }
-        facts = {name: dict(score.facts) for name, score in ready.items() if hasattr(score, "facts")}
+        recorded = {name: getattr(score, "facts", None) for name, score in ready.items()}
+        facts = {name: dict(own) for name, own in recorded.items() if own}
         return FittedScores(ready, shuffled, facts)
 
 

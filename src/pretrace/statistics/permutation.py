@@ -2,7 +2,7 @@
 
 The unit of every test is the document: pieces of one document are alike, and counted one by one they reject
 far too often. Both tests use the same statistic, a mean over its standard error with the skewness taken out
-(`skew_corrected`). A permutation test is exact whatever statistic it uses where its symmetry holds: values as
+(`_skew_corrected`). A permutation test is exact whatever statistic it uses where its symmetry holds: values as
 likely above as below 0 (`sign_flip_test`), or both sides of one law (`two_sample_test`). The correction decides what
 happens where it does not hold. Rejections of a true null at a nominal 5%, 4,000 simulated audits each:
 
@@ -166,7 +166,7 @@ def two_sample_test(
     return PermutationTest(share_reached(null, observed), float(observed), null)
 
 
-def skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
+def _skew_corrected(mean: Doubles, variance: Doubles, third: Doubles) -> Doubles:
     """A mean over its standard error without skewness; any shape. `variance` and `third` are cumulants of the mean (or
     difference) itself. With t = mean / sqrt(variance) and a = third / variance^1.5: t + a t²/3 + a² t³/27 + a/6, which
     rises with t (Hall 1992, "On the removal of skewness by transformation", section 2)."""
@@ -189,7 +189,7 @@ def _welch_corrected(part: Doubles, sums: Doubles, sizes: tuple[int, int]) -> Do
     """The statistic of a two-sample test, [rows], from power sums (of values, squares and cubes) of the documents
     on its first side, `part` [3, rows], and of all documents, `sums` [3, 1 or rows]; `sizes` are their numbers."""
     first, second = (_cumulants(side, n) for side, n in zip((part, sums - part), sizes, strict=True))
-    return skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
+    return _skew_corrected(first[0] - second[0], first[1] + second[1], first[2] - second[2])
 
 
 def last_rejected(rejects: Callable[[float], bool], low: float, high: float, steps: int) -> float:
@@ -235,7 +235,7 @@ def _flipped(sums: Doubles, documents: int, guarded: bool) -> Doubles:
     third = (sums[:, 1] / documents - 3 * mean + 2 * mean**3) / documents**2
     if guarded:
         third = np.where(third < 0, third * (1 + _LOWER_TAIL / math.sqrt(documents)), third)
-    return skew_corrected(mean, variance, third)
+    return _skew_corrected(mean, variance, third)
 
 
 def _power_sums(values: Doubles) -> Doubles:
@@ -397,12 +397,12 @@ def sensitivity(
 ) -> Sensitivity:
     """How much hidden bias a result of one value a document withstands at `level`, against 0 or `heldout` documents."""
     if heldout is None:
-        return Sensitivity(sign_gamma(values, level), wilcoxon_gamma(values, level), None)
-    shift = two_sample_shift(values, heldout, level, permutations=permutations, seed=seed)
+        return Sensitivity(_sign_gamma(values, level), _wilcoxon_gamma(values, level), None)
+    shift = _two_sample_shift(values, heldout, level, permutations=permutations, seed=seed)
     return Sensitivity(None, None, shift)
 
 
-def sign_bound(values: npt.ArrayLike, gamma: float) -> float:
+def _sign_bound(values: npt.ArrayLike, gamma: float) -> float:
     """The largest p-value of the sign test for values [documents] above 0 at this Γ >= 1: P(Bin(n, Γ / (1 + Γ)) >= k),
     n not 0, k above. TextsError without values or with one not finite, ExpressionError for another Γ."""
     from scipy.special import betainc  # heavy, and only needed once there is something to report
@@ -411,26 +411,26 @@ def sign_bound(values: npt.ArrayLike, gamma: float) -> float:
     return float(betainc(above, number - above + 1, _chance(gamma))) if above else 1.0
 
 
-def sign_gamma(values: npt.ArrayLike, level: float) -> float | None:
-    """The largest Γ >= 1 with `sign_bound` <= level; None where the sign test does not reject at Γ = 1."""
+def _sign_gamma(values: npt.ArrayLike, level: float) -> float | None:
+    """The largest Γ >= 1 with `_sign_bound` <= level; None where the sign test does not reject at Γ = 1."""
     from scipy.special import betaincinv
 
     above, number = _signs(values)
-    if sign_bound(values, 1) > level:
+    if _sign_bound(values, 1) > level:
         return None
     chance = float(betaincinv(above, number - above + 1, level))
     return max(1.0, chance / (1 - chance))
 
 
-def wilcoxon_bound(values: npt.ArrayLike, gamma: float) -> float:
+def _wilcoxon_bound(values: npt.ArrayLike, gamma: float) -> float:
     """The largest p-value of Wilcoxon's signed-rank test for values above 0 at this Γ >= 1: of the sum of ranks above
     0, equal sizes sharing their average rank, every sign positive with the chance Γ / (1 + Γ). Exact up to 200
-    documents (by convolution), above that normal with half a rank taken off. Errors as in `sign_bound`."""
+    documents (by convolution), above that normal with half a rank taken off. Errors as in `_sign_bound`."""
     return _rank_tail(*_ranks(values), _chance(gamma))
 
 
-def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
-    """The largest Γ >= 1 with `wilcoxon_bound` <= level, to a millionth of itself; None where Γ = 1 does not reject."""
+def _wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
+    """The largest Γ >= 1 with `_wilcoxon_bound` <= level, to a millionth of it; None where Γ = 1 does not reject."""
     ranks, reached = _ranks(values)
 
     def rejects(gamma: float) -> bool:
@@ -444,7 +444,7 @@ def wilcoxon_gamma(values: npt.ArrayLike, level: float) -> float | None:
     return last_rejected(rejects, high / 2, high, STEPS)
 
 
-def two_sample_shift(
+def _two_sample_shift(
     suspect: npt.ArrayLike, heldout: npt.ArrayLike, level: float, *, permutations: int = 10_000, seed: int = 0
 ) -> float | None:
     """The largest constant that can be taken from every suspect value with `two_sample_test` still rejecting, rounded
@@ -644,7 +644,7 @@ class PlantedValues:
                 second = _mean_cumulants(_row_by_row(self.heldout, controls, (self.seed, 4, *rows)))
                 critical = _student(satterthwaite(first[1], second[1], sizes), self.level)
                 first = first[0] - second[0], first[1] + second[1], first[2] - second[2]
-            rejected += int(np.count_nonzero(skew_corrected(*first) >= critical))
+            rejected += int(np.count_nonzero(_skew_corrected(*first) >= critical))
         return rejected / audits
 
 

@@ -48,7 +48,7 @@ _CURVE_POINTS = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RankedScores:
+class _RankedScores:
     """One score of all texts, sorted once, so that its figures under any weights cost one pass: `members` and
     `nonmembers` are row numbers by rising score, `below[i]` and `upto[i]` count non-members that score less than, and
     not more than, the i-th member. Scores are not kept: they take 8 bytes a text and column."""
@@ -59,7 +59,7 @@ class RankedScores:
     upto: Indices
 
     @classmethod
-    def of(cls, scores: npt.ArrayLike, members: npt.ArrayLike) -> RankedScores:
+    def of(cls, scores: npt.ArrayLike, members: npt.ArrayLike) -> _RankedScores:
         """The ranks of one score; TextsError when a class is missing, ExpressionError on a NaN."""
         values, labels = _checked(scores, members)
         up = np.argsort(values, kind="stable").astype(np.int32)
@@ -87,7 +87,7 @@ class RankedScores:
 
     def _called(self, passed: Doubles, reached: Doubles, rate: float) -> Doubles:
         """The weight of members above the lowest threshold that keeps to `rate`, [resamples], from weights below."""
-        most = [total - allowance(int(total), rate) for total in passed[:, -1]]
+        most = [total - _allowance(int(total), rate) for total in passed[:, -1]]
         first = [np.searchsorted(row, one, side="left") for row, one in zip(passed, most, strict=True)]
         # The non-member before the first must stay below the threshold, and so must whoever ties with it: a member
         # scores more than it where more non-members than stand before it score less than that member.
@@ -96,7 +96,7 @@ class RankedScores:
         return reached[:, -1] - np.where(cut > 0, below, 0.0)
 
 
-def allowance(nonmembers: int, rate: float) -> int:
+def _allowance(nonmembers: int, rate: float) -> int:
     """The most false positives k with k / nonmembers <= rate, exact where rate * nonmembers is rounded."""
     k = int(rate * nonmembers)
     while k < nonmembers and (k + 1) / nonmembers <= rate:
@@ -108,15 +108,15 @@ def allowance(nonmembers: int, rate: float) -> int:
 
 def auc(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     """The chance that a random member scores above a random non-member, a tie counting half: the area under the ROC
-    curve (Mann-Whitney). Errors as in `RankedScores.of`."""
-    ranked = RankedScores.of(scores, members)
+    curve (Mann-Whitney). Errors as in `_RankedScores.of`."""
+    ranked = _RankedScores.of(scores, members)
     once = np.ones((1, len(ranked.members) + len(ranked.nonmembers)), dtype=np.float32)
     return float(ranked.figures(once, ())[0, 0])
 
 
 def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
     """The ROC curve from (0, 0) to (1, 1), tied scores as one step, thinned to at most 400 points. The points kept are
-    points of the full curve, closest together at low false positive rates. Errors as in `RankedScores.of`."""
+    points of the full curve, closest together at low false positive rates. Errors as in `_RankedScores.of`."""
     true, false = _steps(*_checked(scores, members))[1:]
     corners = np.ones(len(true), dtype=bool)
     # A point on the straight line between its neighbours adds nothing.
@@ -130,13 +130,13 @@ def roc_curve(scores: npt.ArrayLike, members: npt.ArrayLike) -> Curve:
 
 def best_threshold(scores: npt.ArrayLike, members: npt.ArrayLike) -> float:
     """The threshold of highest accuracy: one of the scores, or just above all; the highest of equals, which calls the
-    fewest texts members. Errors as in `RankedScores.of`."""
+    fewest texts members. Errors as in `_RankedScores.of`."""
     values, labels = _checked(scores, members)
     thresholds, true, false = _steps(values, labels)
     return float(thresholds[np.argmax(true - false)])  # accuracy is (true - false + non-members) / texts
 
 
-def accuracy(scores: npt.ArrayLike, members: npt.ArrayLike, threshold: float) -> float:
+def _accuracy(scores: npt.ArrayLike, members: npt.ArrayLike, threshold: float) -> float:
     """The share of texts called rightly when scores of at least `threshold` are called members."""
     return float(np.mean((np.asarray(scores) >= threshold) == np.asarray(members, dtype=bool)))
 
@@ -195,7 +195,7 @@ _FEWEST_RESAMPLES = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spread:
+class _Spread:
     """One figure of every score: `value` [scores] on the texts themselves, `drawn` [resamples, scores]. `tail` is the
     share of resamples that a 95% interval leaves off on each side."""
 
@@ -207,17 +207,17 @@ class Spread:
         """The figure with its 95% percentile interval, which always holds the figure itself."""
         return _interval(float(self.value[score]), self.drawn[:, score], self.tail)
 
-    def difference(self, first: int, second: int) -> Spread:
+    def difference(self, first: int, second: int) -> _Spread:
         """How much one score's figure exceeds another's on the same resamples, as the only score."""
         apart = self.drawn[:, first] - self.drawn[:, second]
-        return Spread(self.value[[first]] - self.value[[second]], apart[:, None], self.tail)
+        return _Spread(self.value[[first]] - self.value[[second]], apart[:, None], self.tail)
 
-    def widened(self, score: int, factor: float) -> Spread:
+    def widened(self, score: int, factor: float) -> _Spread:
         """The same with one score's resamples moved away from its value by a factor, within 0 and 1."""
         drawn = self.drawn.copy()
         away = self.value[score] + factor * (drawn[:, score] - self.value[score])
         drawn[:, score] = np.clip(away, 0, 1)
-        return Spread(self.value, drawn, self.tail)
+        return _Spread(self.value, drawn, self.tail)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,14 +225,14 @@ class Bootstrap:
     """All figures of all scores under the same `resamples`: `tpr` at 5% false positives, `low_tpr` at 0.1% (None below
     10,000 non-members), `accuracy` None where no thresholds were given."""
 
-    auc: Spread
-    tpr: Spread
-    low_tpr: Spread | None
-    accuracy: Spread | None
+    auc: _Spread
+    tpr: _Spread
+    low_tpr: _Spread | None
+    accuracy: _Spread | None
     resamples: int
 
     def widened(self, score: int, factor: float) -> Bootstrap:
-        """The same with every figure of one score spread wider: see `Spread.widened`."""
+        """The same with every figure of one score spread wider: see `_Spread.widened`."""
         figures = {name: getattr(self, name) for name in ("auc", "tpr", "low_tpr", "accuracy")}
         return replace(self, **{name: one and one.widened(score, factor) for name, one in figures.items()})
 
@@ -253,7 +253,7 @@ def group_bootstrap(
     require(resamples > 0, f"a bootstrap takes at least one resample, found {resamples}.")
     grouping = Grouping.of(groups, members)
     thresholds, tested = calls or (np.empty(0), np.zeros(len(members), dtype=bool))
-    codes, ranked = grouping.codes[tested], list[RankedScores]()
+    codes, ranked = grouping.codes[tested], list[_RankedScores]()
     counts = np.bincount(codes, minlength=len(grouping))
     # 32 bits where these hold every sum of any resample
     kind: Any = np.float32 if len(counts) * int(counts.max()) < 1 << 24 else np.float64
@@ -264,7 +264,7 @@ def group_bootstrap(
         if calls:
             hits = (column >= thresholds[len(ranked)]) == members
             right[:, len(ranked)] = np.bincount(codes, weights=hits[tested], minlength=len(counts))
-        ranked.append(RankedScores.of(column, members))
+        ranked.append(_RankedScores.of(column, members))
     rates = (FPR, LOW_FPR) if np.count_nonzero(~members) >= LOW_FPR_NONMEMBERS else (FPR,)
     made = min(resamples, max(_FEWEST_RESAMPLES, WORK // max(1, len(members) * len(ranked))))
 
@@ -291,12 +291,12 @@ def group_bootstrap(
         if calls:
             judged[block] = accuracy(times)
     tail = tail_share(grouping.fewest)
-    spreads = [Spread(value[:, k], drawn[:, :, k], tail) for k in range(1 + len(rates))]
+    spreads = [_Spread(value[:, k], drawn[:, :, k], tail) for k in range(1 + len(rates))]
     return Bootstrap(
         auc=spreads[0],
         tpr=spreads[1],
         low_tpr=spreads[2] if len(rates) > 1 else None,
-        accuracy=Spread(accuracy(whole)[0], judged, tail) if calls else None,
+        accuracy=_Spread(accuracy(whole)[0], judged, tail) if calls else None,
         resamples=made,
     )
 
@@ -338,38 +338,33 @@ def _interval(value: float, drawn: Doubles, tail: float) -> Estimate:
 
 
 def compare(
-    score: str, baseline: str, spread: Spread, columns: tuple[int, int], documents: int
+    score: str, baseline: str, spread: _Spread, columns: tuple[int, int], documents: int
 ) -> Comparison:
     """Compare a score with the baseline, by their `columns` of the resamples of texts that both have, with so many
-    `documents` of the scarcer class (`for_few`). The two-sided p is twice the smaller share of resamples on either side
-    of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
+    `documents` of the scarcer class (`_for_few`). The two-sided p is twice the smaller share of resamples on either
+    side of zero (zero counts to both), the sample included: at least 2 / (resamples + 1)."""
     ahead = spread.difference(*columns)
     apart = ahead.drawn
     tail = min(np.count_nonzero(apart <= 0), np.count_nonzero(apart >= 0))
-    p = for_few(min(1.0, 2 * (1 + int(tail)) / (1 + len(apart))), documents)
-    least = for_few(2 / (1 + len(apart)), documents)
+    p = _for_few(min(1.0, 2 * (1 + int(tail)) / (1 + len(apart))), documents)
+    least = _for_few(2 / (1 + len(apart)), documents)
     return Comparison(score, baseline, "auc", ahead.estimate(0), p, p, least)
 
 
 def adjusted(found: Sequence[Comparison]) -> tuple[Comparison, ...]:
     """Correct comparisons that were made together (Holm)."""
-    p = holm([one.p for one in found])
+    p = _holm([one.p for one in found])
     return tuple(
         replace(one, adjusted=corrected, least=min(1.0, len(found) * one.least))
         for one, corrected in zip(found, p, strict=True)
     )
 
 
-def usual_baseline(scores: Sequence[str]) -> str:
-    """The score that others are compared with unless one is named: `loss`, or the first where it is missing."""
-    return "loss" if "loss" in scores else scores[0]
-
-
-def holm(p: Sequence[float]) -> list[float]:
+def _holm(p: Sequence[float]) -> list[float]:
     """Holm's step-down adjusted p-values, in the order given (Holm 1979): rejecting those at or below a level
     keeps the chance of any false rejection to that level, however the tests depend on each other.
 
-    >>> holm([0.01, 0.04, 0.03])
+    >>> _holm([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     adjusted, reached = [0.0] * len(p), 0.0
@@ -379,7 +374,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def for_few(p: float, groups: int) -> float:
+def _for_few(p: float, groups: int) -> float:
     """The p-value that belongs to the expanded interval of few documents. A percentile interval of n groups is too
     narrow, and `tail_share` widens it; so a percentile's p is too small by as much. This is the same step
     for p: 0.05 here is where that interval ends at 0."""
@@ -451,8 +446,8 @@ def shuffled_row(name: str, columns: Sequence[ReadColumn], members: Bools, chose
     for read in columns:
         column = read()[texts]
         threshold = best_threshold(column[chosen], members[chosen])
-        called = accuracy(column[tested], members[tested], threshold)
-        repeats.append((threshold, called, *RankedScores.of(column, members).figures(once, rates)[0]))
+        called = _accuracy(column[tested], members[tested], threshold)
+        repeats.append((threshold, called, *_RankedScores.of(column, members).figures(once, rates)[0]))
     thresholds, calls, aucs, *reached = np.array(repeats).T
     middle = int(np.argsort(aucs, kind="stable")[(len(aucs) - 1) // 2])
     return Measured(

@@ -27,18 +27,7 @@ from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import ADAPTER, check_writable
 from pretrace.results.wording import say
 from pretrace.tuning.artifacts import Artifact, write_adapter
-from pretrace.tuning.plan import (
-    AdaLora,
-    History,
-    Ia3,
-    Lora,
-    On,
-    OnStep,
-    TuningMethod,
-    expression,
-    methods,
-    name_of,
-)
+from pretrace.tuning.plan import AdaLora, Ia3, Lora, On, OnStep, TuningMethod, expression, methods, name_of
 from pretrace.tuning.training import computing, settled, train
 from pretrace.types import Backend, Corpus, Text, Tuned
 
@@ -108,7 +97,7 @@ def _peft_settings(method: TuningMethod, model: Any, *, steps: int) -> peft.Peft
     return peft.IA3Config(target_modules=attention, feedforward_modules=feedforward)
 
 
-class Allocation:
+class _Allocation:
     """AdaLoRA's part in a training (Zhang et al. 2023, eq. 4 and algorithm 1), which peft does only where the
     model computes the loss, and leaves its allocator to the caller."""
 
@@ -132,20 +121,11 @@ class Allocation:
         self.adapted.update_and_allocate(step)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Selection:
-    """Texts to tune on, in an order that is theirs alone, with the token ids read of each: `cut_texts` of them
-    were cut, by `cut_tokens` in all. `left_out` names texts with nothing to predict."""
-
-    texts: tuple[Text, ...]
-    sequences: tuple[tuple[int, ...], ...]
-    cut_texts: int
-    cut_tokens: int
-    left_out: tuple[str, ...]
-
-
-def select(corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int) -> _Selection:
-    """The texts of the side the method wants, as the back end reads them, `limit` of them at random.
+def _select(
+    corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int
+) -> tuple[list[tuple[Text, tuple[int, ...], int]], list[str]]:
+    """The texts of the side the method wants, as the back end reads them, `limit` of them at random: each with the
+    token ids that are read of it, and how many are cut; then the ids of the texts with nothing to predict.
 
     Nothing depends on the order of the corpus, and a larger limit with the same seed adds texts to those
     of a smaller one. TextsError where no text is left, or fewer than the limit.
@@ -169,13 +149,7 @@ def select(corpus: Corpus, backend: Backend, method: TuningMethod, *, seed: int)
         raise TextsError(say("tuning.few", limit=limit, corpus=corpus.name, found=found, on=method.on))
     if limit is not None:
         kept = [kept[i] for i in sorted(np.random.default_rng(seed).permutation(found)[:limit].tolist())]
-    return _Selection(
-        texts=tuple(text for text, _, _ in kept),
-        sequences=tuple(ids for _, ids, _ in kept),
-        cut_texts=sum(cut > 0 for _, _, cut in kept),
-        cut_tokens=sum(cut for _, _, cut in kept),
-        left_out=tuple(left_out),
-    )
+    return kept, left_out
 
 
 def _side(corpus: Corpus, on: On) -> list[Text]:
@@ -216,13 +190,14 @@ def make_adapter(
     cannot be chosen, OutputError where the folder cannot be written, ModelError where no layers are found to adapt or
     the training diverges."""
     check_writable(folder, ADAPTER)
-    chosen = select(corpus, model, method, seed=seed)
+    chosen, left_out = _select(corpus, model, method, seed=seed)
+    texts, sequences = tuple(text for text, _, _ in chosen), [ids for _, ids, _ in chosen]
     precision = settled(method.precision, model.device)
     plan = method.plan(seed=seed, precision=precision, save_minutes=SAVE_MINUTES)
-    steps = math.ceil(len(chosen.texts) / plan.batch) * plan.epochs
+    steps = math.ceil(len(texts) / plan.batch) * plan.epochs
     checkpoint = folder.with_name(f".{folder.name}.training")
     facts = ("name", "revision", "weights", "family", "dtype", "tokenizer", "start", "max_tokens")
-    labels = [text.member for text in chosen.texts]
+    labels = [text.member for text in texts]
     with inserted(model.model, new_adapter(method, steps=steps, seed=seed)) as made:
         adapted = made.model
         card = {
@@ -237,25 +212,26 @@ def make_adapter(
             "corpus": corpus.name,
             "source": corpus.source,
             "notes": list(corpus.notes),
-            "texts": len(chosen.texts),
-            "groups": len({text.document for text in chosen.texts}),
+            "texts": len(texts),
+            "groups": len({text.document for text in texts}),
             "members": labels.count(True),
             "nonmembers": labels.count(False),
-            "cut_texts": chosen.cut_texts,
-            "cut_tokens": chosen.cut_tokens,
-            "left_out": list(chosen.left_out),
-            "hashes": sorted({text_key(text.text).hex() for text in chosen.texts}),
+            "cut_texts": sum(cut > 0 for _, _, cut in chosen),
+            "cut_tokens": sum(cut for _, _, cut in chosen),
+            "left_out": left_out,
+            "hashes": sorted({text_key(text.text).hex() for text in texts}),
         }
         companion = None
         if isinstance(method, AdaLora) and isinstance(adapted.base_model, peft.AdaLoraModel):
-            companion = Allocation(adapted.base_model, weight=method.penalty, steps=steps)
-        history = History((), 0, 0)  # what it stays where no texts are wanted
-        if chosen.texts:
+            companion = _Allocation(adapted.base_model, weight=method.penalty, steps=steps)
+        losses: tuple[float, ...] = ()  # what they stay where no texts are wanted
+        if texts:
             how: dict[str, Any] = {"on_step": on_step, "checkpoint": None if companion else checkpoint}
             with computing(model.model, precision):
-                history = train(model.model, chosen.sequences, plan, companion=companion, **how)
-        card |= {"tokens": history.tokens, "steps": history.steps, "losses": list(history.losses)}
-        trained = dataclasses.replace(corpus, texts=chosen.texts)
+                losses = train(model.model, sequences, plan, companion=companion, **how)
+        tokens = sum(len(ids) - 1 for ids in sequences)  # those predicted in one epoch
+        card |= {"tokens": tokens, "steps": steps, "losses": list(losses)}
+        trained = dataclasses.replace(corpus, texts=texts)
         adapter = write_adapter(folder, adapted, corpus=trained, card=card)
     checkpoint.unlink(missing_ok=True)
     return adapter

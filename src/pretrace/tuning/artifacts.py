@@ -105,7 +105,7 @@ def write_planted(
     return Artifact(folder, corpus, full)
 
 
-def texts_hash(texts: Sequence[Text]) -> str:
+def _texts_hash(texts: Sequence[Text]) -> str:
     """SHA-256 over the texts' own, sorted: the same for the same texts in any order."""
     return hashlib.sha256(b"".join(sorted(text_key(text.text) for text in texts))).hexdigest()
 
@@ -142,7 +142,7 @@ def _counts(corpus: Corpus) -> dict[str, Any]:
             "texts": len(texts),
             "groups": len({text.document for text in texts}),
             "characters": sum(len(text.text) for text in texts),
-            "hash": texts_hash(texts),
+            "hash": _texts_hash(texts),
         }
     return counts
 

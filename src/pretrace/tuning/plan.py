@@ -70,16 +70,6 @@ OnStep = Callable[[TrainingStep], None]
 """Called after every step."""
 
 
-@dataclass(frozen=True, slots=True)
-class History:
-    """What a training did: the mean loss of each epoch in nats a token, measured while it learned,
-    the tokens predicted in one epoch, and the steps taken."""
-
-    losses: tuple[float, ...]
-    tokens: int
-    steps: int
-
-
 def _check(good: bool, name: str, wanted: str, found: object, what: str = "training") -> None:
     require(good, f"{what}: {name} must be {wanted}, found {found!r}.")
 

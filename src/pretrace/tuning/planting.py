@@ -148,7 +148,7 @@ def plant(
     if settings.adapter is not None:
         adapted = inserted(model, new_adapter(settings.adapter, steps=0, seed=plan.seed))
     with so_many_threads(settings.threads) as threads, adapted as made:
-        history = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
+        losses = train(model, sequences, plan, on_step=on_step, checkpoint=checkpoint)
         if made is not None:
             made.merge()
     card = {
@@ -156,8 +156,8 @@ def plant(
         "settings": asdict(settings) | {"learning_rate": plan.learning_rate, "max_tokens": max_tokens},
         "parameters": sum(weight.numel() for weight in model.parameters()),
         "windows": len(sequences),
-        "tokens": history.tokens,
-        "losses": list(history.losses),
+        "tokens": sum(len(window) - 1 for window in sequences),
+        "losses": list(losses),
         "threads": threads,
     }
     planted = write_planted(folder, model, tokenizer, corpus=labelled, card=card)

@@ -27,7 +27,7 @@ from pretrace.backends.tokens import padded
 from pretrace.errors import ModelError, TextsError
 from pretrace.results.atomic import write_atomically
 from pretrace.results.wording import say
-from pretrace.tuning.plan import AnyPrecision, History, OnStep, Precision, TrainingPlan, TrainingStep
+from pretrace.tuning.plan import AnyPrecision, OnStep, Precision, TrainingPlan, TrainingStep
 
 IGNORED = -100
 """The label of a position that is no target: cross_entropy leaves it out."""
@@ -142,12 +142,13 @@ def train(
     on_step: OnStep | None = None,
     checkpoint: Path | None = None,
     companion: Any = None,
-) -> History:
-    """What the training did; the model is trained in place, all parameters that require a gradient, and left in
-    eval mode. The same model, sequences, plan and threads give the same weights on one machine; torch's global
-    random state is as before. A file `checkpoint` is written every `plan.save_minutes`, and a killed training goes
-    on from it; the caller removes it with the result safe. It knows nothing of a `companion`, as AdaLoRA's `Allocation`
-    is one. TextsError where a sequence has nothing to predict, ModelError where the loss is no longer a number."""
+) -> tuple[float, ...]:
+    """The mean loss of each epoch in nats a token, measured while the model learned. It is trained in place, all
+    parameters that require a gradient, and left in eval mode. The same model, sequences, plan and threads give the same
+    weights on one machine; torch's global random state is as before. A file `checkpoint` is written every
+    `plan.save_minutes`, and a killed training goes on from it; the caller removes it with the result safe. It knows
+    nothing of a `companion`, as AdaLoRA's `_Allocation` is one. TextsError where a sequence has nothing to predict,
+    ModelError where the loss is no longer a number."""
     if not sequences:
         raise TextsError(say("tuning.no_sequence"))
     lengths = [len(sequence) for sequence in sequences]
@@ -197,7 +198,7 @@ class Training:
         # How far it has come: steps taken, and loss and tokens summed over each epoch so far.
         self._step, self._sums, self._counts = 0, list[float](), list[int]()
 
-    def run(self, on_step: OnStep | None = None) -> History:
+    def run(self, on_step: OnStep | None = None) -> tuple[float, ...]:
         if self.checkpoint:
             self._restore(self.checkpoint)
         self.model.train()
@@ -215,8 +216,7 @@ class Training:
                 _recomputing(self.model, "disable")()
             self.model.zero_grad(set_to_none=True)
             self.model.eval()
-        losses = tuple(total / count for total, count in zip(self._sums, self._counts, strict=True))
-        return History(losses, self._counts[0], self._steps)
+        return tuple(total / count for total, count in zip(self._sums, self._counts, strict=True))
 
     def _go_on(self, on_step: OnStep | None) -> None:
         began = time.monotonic()
@@ -225,7 +225,7 @@ class Training:
         while self._step < self._steps:
             epoch, index = divmod(self._step, self._each_epoch)
             if index == 0 or not self._batches:
-                self._batches = epoch_batches(lengths, self.plan, epoch=epoch)
+                self._batches = _epoch_batches(lengths, self.plan, epoch=epoch)
             if index == 0:
                 self._sums.append(0.0)
                 self._counts.append(0)
@@ -246,7 +246,7 @@ class Training:
         """Take one step; its summed loss in nats and the number of tokens it predicted."""
         count = sum(self.targets[row] for row in batch)
         total = 0.0
-        for rows in pieces(batch, self.lengths, at_once=self.plan.at_once):
+        for rows in _pieces(batch, self.lengths, at_once=self.plan.at_once):
             total += self.add_gradient(rows, count).item()
         if self.companion:
             self.companion.penalty().backward()
@@ -256,7 +256,7 @@ class Training:
             found = {"loss": total / count, "norm": float(norm), "rate": self.plan.learning_rate}
             raise ModelError(say("tuning.diverged", step=self._step + 1, steps=self._steps, **found))
         for group in self._optimiser.param_groups:
-            group["lr"] = rate(self.plan, step=self._step, steps=self._steps)
+            group["lr"] = _rate(self.plan, step=self._step, steps=self._steps)
         self._optimiser.step()
         if self.companion:
             self.companion.updated(self._step + 1)
@@ -303,7 +303,7 @@ class Training:
 _BUCKET_BATCHES = 16
 
 
-def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
+def _epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: int) -> list[list[int]]:
     """The batches of one epoch as lists of row numbers: every row once, rows of like length together. Depends on the
     seed, the epoch and the lengths alone: nothing has to be saved."""
     generator = np.random.default_rng([plan.seed, epoch])
@@ -316,7 +316,7 @@ def epoch_batches(lengths: npt.NDArray[np.int64], plan: TrainingPlan, *, epoch: 
     return [batches[i] for i in generator.permutation(len(batches))]
 
 
-def pieces(batch: Sequence[int], lengths: Sequence[int], *, at_once: int) -> list[list[int]]:
+def _pieces(batch: Sequence[int], lengths: Sequence[int], *, at_once: int) -> list[list[int]]:
     """The rows of a batch in runs of at most `at_once` padded tokens, one row at least in each."""
     runs: list[list[int]] = []
     longest = 0
@@ -329,7 +329,7 @@ def pieces(batch: Sequence[int], lengths: Sequence[int], *, at_once: int) -> lis
     return runs
 
 
-def rate(plan: TrainingPlan, *, step: int, steps: int) -> float:
+def _rate(plan: TrainingPlan, *, step: int, steps: int) -> float:
     """The learning rate of a step counted from 0: a linear rise over the warm-up, then the schedule."""
     warmup = min(steps - 1, round(plan.warmup * steps) if plan.warmup < 1 else int(plan.warmup))
     if step < warmup:

@@ -11,10 +11,10 @@ from model_servers import ESCAPES, asked, is_known
 
 from pretrace import open_model
 from pretrace.backends.serving import client
-from pretrace.backends.serving.backend import EVERY, Prompt
+from pretrace.backends.serving.backend import EVERY, _Prompt
 from pretrace.cache import text_key
 from pretrace.errors import ModelError
-from pretrace.scoring.evidence import open_store
+from pretrace.scoring.evidence import Traces
 from pretrace.types import Quantity
 
 KINDS = ("vllm", "completions")
@@ -31,7 +31,7 @@ def test_answers_to_other_prompts_never_pass(name, kind, with_ids, opened, serve
     server.with_ids = with_ids
     model, texts = opened(kind), drawn(24)
     server.trouble = name
-    with open_store(model.fingerprint) as store:
+    with Traces(model.fingerprint) as store:
         with pytest.raises(ModelError, match=r"other tokens|another text|numbers for \d+ tokens"):
             asked(model, texts, store)
         assert store.get([text_key(one) for one in texts], Quantity.LOGP) == [None] * len(texts)
@@ -63,7 +63,7 @@ def test_another_model_in_the_middle_of_a_run_stops_it_and_nothing_of_it_is_kept
 ):
     model, texts = opened(kind, token_budget=60, requests=2), drawn(4 * EVERY, words=14)
     server.trouble, server.honest = "lower", 3 * EVERY
-    with open_store(model.fingerprint) as store:
+    with Traces(model.fingerprint) as store:
         with pytest.raises(ModelError, match=r"than when it was connected \(by 0.02 nats.*The run stops"):
             asked(model, texts, store)
         kept = store.get([text_key(one) for one in texts], Quantity.LOGP)
@@ -137,4 +137,4 @@ def test_json_that_is_no_answer(opened, server):
     read = model.read
     for body in (5, None, [], {}, {"choices": 5}, {"choices": [5]}, {"choices": [{"prompt_logprobs": [[]]}]}):
         with pytest.raises(ModelError, match="does not answer as vLLM does"):
-            read(json.loads(json.dumps(body)), [Prompt((1, 2))])
+            read(json.loads(json.dumps(body)), [_Prompt((1, 2))])

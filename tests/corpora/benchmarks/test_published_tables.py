@@ -6,10 +6,10 @@ import pytest
 from made import written
 
 from pretrace.corpora import open_corpus
-from pretrace.corpora.benchmarks import Schema, find_tables, patentmia
+from pretrace.corpora.benchmarks import _Schema, find_tables, patentmia
 from pretrace.errors import ExpressionError, TextsError
 
-SCHEMA = Schema("Bench", ("passage", "label", "book"), "passage", group="book", meta=("page",))
+SCHEMA = _Schema("Bench", ("passage", "label", "book"), "passage", group="book", meta=("page",))
 FIELDS, SIZES = ("cs", "math", "math"), ("small", "large", "small", "medium")
 
 

@@ -22,7 +22,6 @@ from pretrace.errors import MissingPackageError, TextsError
 from pretrace.plugins.build.patents import (
     PatentPages,
     PatentSettings,
-    _Builder,
     _chinese_share,
     _Dates,
     _drop_lines,
@@ -30,6 +29,7 @@ from pretrace.plugins.build.patents import (
     _jieba_tokenizer,
     _Pages,
     _read_markup,
+    _snippet,
     _sort_page,
     _take_labels,
     _word_spans,
@@ -87,7 +87,7 @@ def test_a_snippet_is_so_many_words_of_its_page(built, pages):
 def test_a_page_of_just_enough_words_is_a_snippet():
     page = {"id": "a", "text": "水泵壳体底座", "group": "a"}
     words = len(_word_spans(page["text"]))
-    found = [_Builder(PatentSettings(words=n))._snippet(page) for n in (words, words + 1)]
+    found = [_snippet(page, PatentSettings(words=n)) for n in (words, words + 1)]
     assert [[row["text"] for row in rows] for rows in found] == [[page["text"]], []]
 
 

@@ -10,7 +10,7 @@ from tiny import SENTENCES, make_tokenizer, opened
 
 from pretrace.errors import LeakError
 from pretrace.plugins import SCORES
-from pretrace.plugins.scores.learned import Learned, _Classifier
+from pretrace.plugins.scores.learned import Learned
 from pretrace.scores import scores
 from pretrace.scoring.detect import detect
 from pretrace.scoring.plan import Models
@@ -36,9 +36,7 @@ def some(first, gain=0.3):
 
 @pytest.fixture(scope="module")
 def fitted():
-    found = Learned().fit(Reference(evidence=some(0)))
-    assert isinstance(found, _Classifier)
-    return found
+    return Learned().fit(Reference(evidence=some(0)))
 
 
 def found(score, texts):

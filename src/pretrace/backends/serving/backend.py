@@ -73,13 +73,6 @@ _SHAPES = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, 
 """What reading an answer of another form raises."""
 
 
-@dataclass(frozen=True, slots=True)
-class _EncodedPassage(Encoded):
-    """A text as token ids that knows its characters, for servers that take no ids."""
-
-    text: str = ""
-
-
 class _ServedModel:
     """A `Backend` behind a server, log-probabilities only, checked before any text is sent; ModelError where it cannot
     be used. `model` is the name the server knows the model by."""
@@ -156,10 +149,7 @@ class _ServedModel:
         made = self.tokens.encode(texts)
         if self.route.asks_ids:
             return made
-        return [
-            _EncodedPassage(one.prefix, one.tokens, one.cut, text=self._characters(text, one))
-            for text, one in zip(texts, made, strict=True)
-        ]
+        return [replace(one, text=self._characters(text, one)) for text, one in zip(texts, made, strict=True)]
 
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """The requests: texts of similar length within the token budget, one alone where a server takes no more."""
@@ -178,7 +168,7 @@ class _ServedModel:
             raise ModelError(f"{self.name} gives log-probabilities only: use --model with local weights.")
         groups = [[self._prompt(one) for one in batch] for batch in batches]
         windows: dict[int, dict[int, list[Trace]]] = {}  # whose answers are given away together
-        again: deque[tuple[Any, Sequence[Prompt]]] = deque()
+        again: deque[tuple[Any, Sequence[_Prompt]]] = deque()
         ahead = iter(enumerate(groups))
 
         def more() -> tuple[Any, str, Mapping[str, Any]] | None:
@@ -211,7 +201,7 @@ class _ServedModel:
     def close(self) -> None:
         self.client.close()
 
-    def read(self, body: Any, prompts: Sequence[Prompt], *, whole: bool = True) -> list[_PromptAnswer]:
+    def read(self, body: Any, prompts: Sequence[_Prompt], *, whole: bool = True) -> list[_PromptAnswer]:
         """The answers in what a server sent. `whole`: it was sent exactly these tokens, and may count no more."""
         try:
             choices, read = _choices(body, prompts)
@@ -227,19 +217,19 @@ class _ServedModel:
             raise ModelError(say("servers.read_more", name=self.name, read=read, sent=sent))
         return answers
 
-    def _prompt(self, encoded: Encoded) -> Prompt:
+    def _prompt(self, encoded: Encoded) -> _Prompt:
         ids = tuple(int(one) for one in (*encoded.prefix, *encoded.tokens))
         if self.route.asks_ids:
-            return Prompt(ids)
-        if isinstance(encoded, _EncodedPassage):
-            return Prompt(ids, encoded.text)
+            return _Prompt(ids)
+        if encoded.text is not None:
+            return _Prompt(ids, encoded.text)
         own = list(ids[len(encoded.prefix) :])
-        return Prompt(ids, self.tokens.rust.decode(own, skip_special_tokens=False))
+        return _Prompt(ids, self.tokens.rust.decode(own, skip_special_tokens=False))
 
-    def _sentence(self, text: str) -> Prompt:
+    def _sentence(self, text: str) -> _Prompt:
         ids = self.tokens.encode([text])[0]
         words = tuple(text[a:b] for a, b in self.tokens.spans(text))
-        return Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
+        return _Prompt(tuple(int(one) for one in (*ids.prefix, *ids.tokens)), text, words)
 
     def _characters(self, text: str, encoded: Encoded) -> str:
         """The text as far as its tokens are kept, and further where the last ones would otherwise be others."""
@@ -253,7 +243,7 @@ class _ServedModel:
                 return part
         return text
 
-    def _trace(self, encoded: Encoded, prompt: Prompt, answer: _PromptAnswer) -> Trace:
+    def _trace(self, encoded: Encoded, prompt: _Prompt, answer: _PromptAnswer) -> Trace:
         if encoded.cut and not self.route.asks_ids:
             number = len(prompt.ids)
             ids, words = answer.ids and answer.ids[:number], answer.words and answer.words[:number]
@@ -263,7 +253,7 @@ class _ServedModel:
         logp = np.array(answer.logp[start:], dtype=np.float32)
         return Trace(np.array(prompt.ids[start:], dtype=np.int32), logp, cut=encoded.cut)
 
-    def _check_answers(self, prompts: Sequence[Prompt], answers: list[_PromptAnswer]) -> list[_PromptAnswer]:
+    def _check_answers(self, prompts: Sequence[_Prompt], answers: list[_PromptAnswer]) -> list[_PromptAnswer]:
         """The answers; ModelError where one is not about its prompt's tokens, or its numbers are none."""
         wanted, found = [one.ids for one in prompts], [one.ids or () for one in answers]
         if wanted != found and sorted(wanted) == sorted(found):
@@ -272,7 +262,7 @@ class _ServedModel:
             self._check_answer(prompt, answer)
         return answers
 
-    def _check_answer(self, prompt: Prompt, answer: _PromptAnswer) -> None:
+    def _check_answer(self, prompt: _Prompt, answer: _PromptAnswer) -> None:
         """ModelError unless the answer has log-probabilities, our tokens, one number each, and none for the first."""
         if not any(one is not None for one in answer.logp):
             raise ModelError(f"{self.name} gives no log-probabilities of prompts: {say(self.route.cure)}.")
@@ -290,7 +280,7 @@ class _ServedModel:
         if any(one is None or not LOWEST <= one <= 1e-3 for one in answer.logp[1:]):
             raise ModelError(say("servers.no_logprobs", name=self.name))
 
-    def _other_tokens(self, prompt: Prompt, answer: _PromptAnswer) -> ModelError:
+    def _other_tokens(self, prompt: _Prompt, answer: _PromptAnswer) -> ModelError:
         theirs = answer.words or () if answer.ids is None else answer.ids
         ours = prompt.ids if answer.ids is not None else [self._pieces(id_)[0] for id_ in prompt.ids]
         facts = {"theirs": _first_tokens(theirs), "ours": _first_tokens(ours)}
@@ -312,7 +302,7 @@ class _ServedModel:
         readable = sum(any(_bare(one) for one in self._pieces(id_)) for id_ in own)
         return 2 * told >= readable - 2
 
-    def _ask(self, prompts: Sequence[Prompt]) -> list[_PromptAnswer]:
+    def _ask(self, prompts: Sequence[_Prompt]) -> list[_PromptAnswer]:
         """An answer to each prompt, checked; ModelError where the server refuses or answers in another form."""
         groups = [prompts] if self.route.asks_ids else [[one] for one in prompts]
         ahead = ((i, PATH, self.route.request(some, self.model)) for i, some in enumerate(groups))
@@ -324,7 +314,7 @@ class _ServedModel:
         """ModelError where the server cuts a text of the check into other tokens than the tokenizer here."""
         start = len(self.tokens.prefix)
         for prompt in self.prompts[:2] if self.route.asks_ids else ():  # else the check itself sends text
-            own = Prompt(prompt.ids[start:], prompt.text, prompt.words)
+            own = _Prompt(prompt.ids[start:], prompt.text, prompt.words)
             try:
                 body = self.client.start(PATH, self.route.request([prompt], self.model, text=True)).result()
             except NotTakenError:
@@ -372,11 +362,11 @@ class _ServedModel:
         alike = (len(one.logp) == len(other.logp) for one, other in pairs)
         self.identical = not any(far for far, same in zip(apart, alike, strict=True) if same)
 
-    def _extended(self, prompt: Prompt, answer: _PromptAnswer) -> Prompt | None:
+    def _extended(self, prompt: _Prompt, answer: _PromptAnswer) -> _Prompt | None:
         """The prompt with the token more that the server wrote; None where it cannot be told from its text."""
         written, number = answer.written_id, len(prompt.ids)
         if self.route.asks_ids and written is not None:
-            return Prompt((*prompt.ids, int(written)))
+            return _Prompt((*prompt.ids, int(written)))
         made = self._sentence(prompt.text + (answer.written_text or ""))
         if len(made.ids) != number + 1 or made.ids[:number] != prompt.ids or "\ufffd" in made.text:
             return None  # a part of a character, or a token that merges with the one before it
@@ -547,7 +537,7 @@ PATH = "/completions"
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class _Prompt:
     """What a server is to read: token ids, start token included, the text without it, and its tokens as text."""
 
     ids: tuple[int, ...]
@@ -584,10 +574,10 @@ class _Route:
     title: str
     asks_ids: bool
     body: _Json
-    answer: Callable[[_Json, Prompt], _PromptAnswer]
+    answer: Callable[[_Json, _Prompt], _PromptAnswer]
     cure: str
 
-    def request(self, prompts: Sequence[Prompt], model: str, *, text: bool = False) -> _Json:
+    def request(self, prompts: Sequence[_Prompt], model: str, *, text: bool = False) -> _Json:
         """The body for prompts; with `text` that for the text of the first, which shows the server's own tokens."""
         ids = self.asks_ids and not text
         return {
@@ -625,7 +615,7 @@ def _whole(found: Any) -> int:
     return found
 
 
-def _choices(body: Any, prompts: Sequence[Prompt]) -> tuple[list[_Json], int | None]:
+def _choices(body: Any, prompts: Sequence[_Prompt]) -> tuple[list[_Json], int | None]:
     """The choices in the order of the prompts, which is that of their index, and how many tokens were read."""
     choices = sorted(body["choices"], key=lambda one: int(one.get("index") or 0))
     if len(choices) != len(prompts):
@@ -644,7 +634,7 @@ def _choices(body: Any, prompts: Sequence[Prompt]) -> tuple[list[_Json], int | N
     return [{**one, "beside": part["logprobs"]} for one, part in zip(choices, parts, strict=True)], None
 
 
-def _vllm_answer(choice: _Json, prompt: Prompt) -> _PromptAnswer:
+def _vllm_answer(choice: _Json, prompt: _Prompt) -> _PromptAnswer:
     told = choice.get("prompt_token_ids")
     ids = tuple(_whole(one) for one in told) if told else None
     after = (choice.get("token_ids") or [None])[0], choice.get("text")
@@ -668,7 +658,7 @@ def _vllm_answer(choice: _Json, prompt: Prompt) -> _PromptAnswer:
     return _PromptAnswer(logp, ids, None, likeliest, (), *written)
 
 
-def _echo_answer(choice: _Json, prompt: Prompt) -> _PromptAnswer:
+def _echo_answer(choice: _Json, prompt: _Prompt) -> _PromptAnswer:
     """The first `number` entries are the prompt's, all of them where they stand beside the choice."""
     own, number = choice.get("prompt_token_ids"), None
     if "beside" in choice:

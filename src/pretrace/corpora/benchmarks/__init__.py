@@ -41,7 +41,7 @@ Cells = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Schema:
+class _Schema:
     """How a benchmark is published: all `columns` must be in its table. `text`, `label`, `id` and `group` name those of
     these roles ("" for none), and `meta` ones go to `Text.meta` where they are there. `derive` makes further columns of
     these and of the `used` ones, such as a passage that another column names; it raises ValueError, in words that fit
@@ -70,7 +70,7 @@ class Schema:
     card: Mapping[str, Any] | None = None
 
 
-def read_published(source: Path | str, schema: Schema) -> Corpus:
+def read_published(source: Path | str, schema: _Schema) -> Corpus:
     """The texts of one table: a Path is a file in any format of `open_corpus`, a str a data set of the hub. The id is
     the row number where the schema names none. TextsError where the table cannot be had or a cell makes no sense."""
     _, called, rows = resolve_source(f"hub:{source}" if isinstance(source, str) else source)
@@ -83,7 +83,7 @@ def read_published(source: Path | str, schema: Schema) -> Corpus:
 class _Published(TextReading):
     """A reading that wants the columns of a schema, and makes more of them than text, label, id and group."""
 
-    def __init__(self, schema: Schema, source: str) -> None:
+    def __init__(self, schema: _Schema, source: str) -> None:
         super().__init__(Columns(schema.text, schema.label, schema.id, schema.group), source)
         self.schema = schema
 
@@ -120,17 +120,17 @@ def _facts(file: str) -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name(file).read_text(encoding="utf-8"))
 
 
-def schema_of(name: str, derive: Callable[[Cells], Cells] = lambda cells: {}, title: str = "") -> Schema:
+def schema_of(name: str, derive: Callable[[Cells], Cells] = lambda cells: {}, title: str = "") -> _Schema:
     """The schema of a benchmark (`schemas.toml`), with what makes further columns, and its card (`cards.toml`), under
     another title where one is given."""
     facts = _facts("schemas.toml")[name]
     plain: dict[str, Any] = {key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()}
     card = _facts("cards.toml")[name]
     card = {**card, "title": title or card["title"]}
-    return Schema(**plain, derive=derive, name=name, card=card)
+    return _Schema(**plain, derive=derive, name=name, card=card)
 
 
-def _read_table(schema: Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
+def _read_table(schema: _Schema, path: str | None, column: str = "", value: object = None) -> Corpus:
     """The texts with a value in a column, whatever its case (None: all), of the one table at a path, or of that of the
     hub for None."""
     source = schema.hub if path is None else _one_table(Path(path), schema.preferred)
@@ -141,7 +141,7 @@ def _read_table(schema: Schema, path: str | None, column: str = "", value: objec
     return _keep_texts(corpus, lambda text: text.meta[column].strip().casefold() == wanted, what)
 
 
-def join_parts(parts: Mapping[str, Corpus], schema: Schema, source: str) -> Corpus:
+def join_parts(parts: Mapping[str, Corpus], schema: _Schema, source: str) -> Corpus:
     """One corpus of several, whose texts are called PART/ID after the key of their part ("" for no prefix)."""
     texts = [
         replace(text, id=f"{key}/{text.id}" if key else text.id)
@@ -197,7 +197,7 @@ MEMBERS, NONMEMBERS = "members", "nonmembers"
 
 
 def _read_both_sides(
-    schema: Schema, path: str | None, part: str = "", inner: Callable[[str], bool] = lambda name: False
+    schema: _Schema, path: str | None, part: str = "", inner: Callable[[str], bool] = lambda name: False
 ) -> Corpus:
     """Both sides as one corpus: two splits of the `part` of the data set on the hub, or what lies at a path. That is a
     folder, the one in it whose name is `inner` where there is one, or a single file with a column `label` (or the one
@@ -219,7 +219,7 @@ def _read_both_sides(
     return _join_sides(sides, schema, folder, shown(folder))
 
 
-def _join_sides(sides: Mapping[Any, str], schema: Schema, folder: Path, whole: str) -> Corpus:
+def _join_sides(sides: Mapping[Any, str], schema: _Schema, folder: Path, whole: str) -> Corpus:
     """The texts of files or splits with their sides; those of none ("") are told and not read."""
     parts = {}
     for side, wanted in ((MEMBERS, schema.members), (NONMEMBERS, schema.nonmembers)):
@@ -241,7 +241,7 @@ def _join_sides(sides: Mapping[Any, str], schema: Schema, folder: Path, whole: s
     return replace(corpus, notes=(*corpus.notes, note))
 
 
-def _side_of(file: Path, schema: Schema) -> str:
+def _side_of(file: Path, schema: _Schema) -> str:
     """The side of a file below the folder, "" where its path tells none; TextsError where it tells both."""
     parts = [low for low in map(str.lower, file.parts) if not low.startswith(schema.neither)]
     told = {

@@ -437,13 +437,16 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
     columns = {name: getattr(pages, name) for name in ("text", "published", "priority", "id")}
     record = {**where, "columns": columns, **asdict(settings)}
     writing.check_place(out, record)
-    builder, reader = _Builder(settings), _Pages(pages)
-    dated = builder._dated(reader)
+    jieba = _jieba_tokenizer()[1]  # which refuses before anything is read
+    reader, left_out, digest = _Pages(pages), writing.LeftOut(list), hashlib.sha256()
+    dated = _dated(reader, settings, left_out, digest)
+    read = len(dated) + sum(map(len, left_out.values()))
     lines = _find_boilerplate([row["text"] for row in dated], settings.boilerplate)
-    rows = builder._drawn([{**row, "text": _drop_lines(row["text"], lines)} for row in dated])
+    kept = [{**row, "text": _drop_lines(row["text"], lines)} for row in dated]
+    rows = _drawn(kept, settings, left_out, read)
     longest = [row for row in rows if row["length"] == max(settings.lengths, default=settings.words)]
     members, nonmembers = (len({row["group"] for row in rows if row["label"] == side}) for side in (1, 0))
-    counts = {"pages": builder.read, "members": members, "nonmembers": nonmembers, "rows": len(rows)}
+    counts = {"pages": read, "members": members, "nonmembers": nonmembers, "rows": len(rows)}
     card = {
         "kind": "PatentMIA, built",
         "settings": record,
@@ -456,93 +459,94 @@ def build_patents(pages: PatentPages, out: Path, settings: PatentSettings) -> wr
             "of two the member, else the older stayed.",
             "Words are those of jieba's default cut, punctuation marks among them and white space not.",
         ],
-        "versions": {"pretrace": __version__, "jieba": _jieba_tokenizer()[1], "numpy": np.__version__},
-        "left_out": writing.record_left_out(builder.left_out),
+        "versions": {"pretrace": __version__, "jieba": jieba, "numpy": np.__version__},
+        "left_out": writing.record_left_out(left_out),
         "blind": blind_baseline(longest, seed=settings.seed, why=_WHY)[0],
-        "pages_sha256": builder.digest.hexdigest(),
+        "pages_sha256": digest.hexdigest(),
     }
     return writing.write(out, rows, card)
 
 
-class _Builder:
-    """The steps from pages to rows, each counting what it leaves out."""
+def _dated(pages: _Pages, settings: PatentSettings, left_out: writing.LeftOut, digest: Any) -> list[Row]:
+    """The pages whose dates tell on which side they are; all of them go into the `digest`."""
+    found, edges = list[Row](), settings._edges
+    for name, text, dates in pages:
+        add_strings(digest, (name, text, str(dates.published), str(dates.priority)))
+        label = _sort_page(dates, *edges)
+        if isinstance(label, bool) and _chinese_share(text) < settings.chinese:
+            label = "too little Chinese"
+        if isinstance(label, str):
+            left_out[label].append(name)
+        else:
+            day = str(dates.published if label else dates.priority)
+            found.append({"id": name, "text": text, "label": int(label), "group": name, "date": day})
+    return found
 
-    def __init__(self, settings: PatentSettings) -> None:
-        _jieba_tokenizer()  # refuses before anything is read
-        self.settings = settings
-        self.read, self.left_out, self.digest = 0, writing.LeftOut(list), hashlib.sha256()
 
-    def _dated(self, pages: _Pages) -> list[Row]:
-        """The pages whose dates tell on which side they are."""
-        found, edges = list[Row](), self.settings._edges
-        for name, text, dates in pages:
-            self.read += 1
-            add_strings(self.digest, (name, text, str(dates.published), str(dates.priority)))
-            label = _sort_page(dates, *edges)
-            if isinstance(label, bool) and _chinese_share(text) < self.settings.chinese:
-                label = "too little Chinese"
-            if isinstance(label, str):
-                self.left_out[label].append(name)
-            else:
-                day = str(dates.published if label else dates.priority)
-                found.append({"id": name, "text": text, "label": int(label), "group": name, "date": day})
-        return found
+def _drawn(pages: Sequence[Row], settings: PatentSettings, left_out: writing.LeftOut, read: int) -> list[Row]:
+    """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
+    that a copy of a member is no non-member. TextsError where a class is empty."""
+    sides: dict[bool, dict[str, Row]] = {True: {}, False: {}}
+    exact, known = set[bytes](), defaultdict[tuple[int, int], list[str]](list)
+    for row in sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])):
+        key = add_strings(hashlib.sha256(), ["".join(row["text"].split())]).digest()
+        own = [*enumerate(text_bands(row["text"]))]
+        shared = Counter(name for band in own for name in known[band])
+        if key in exact or max(shared.values(), default=0) >= _NEAR:
+            copy = "a copy" if key in exact else "nearly a copy"
+            left_out[f"{copy} of another page"].append(row["id"])
+            continue
+        exact.add(key)
+        for band in own:
+            known[band].append(row["id"])
+        sides[row["label"] == 1][row["id"]] = row
+    first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
+    few = _cut(sides[first], first, settings.size, settings, left_out, read)
+    many = _cut(sides[second], second, len(few), settings, left_out, read)
+    for name in list(few)[len(many) :]:
+        left_out["not drawn"].append(name)
+        del few[name]
+    return [row for _, rows in sorted((few | many).items()) for row in rows]
 
-    def _drawn(self, pages: Sequence[Row]) -> list[Row]:
-        """As many rows of either class, in the order of their ids, of pages without copies: of two the older stays, so
-        that a copy of a member is no non-member. TextsError where a class is empty."""
-        sides: dict[bool, dict[str, Row]] = {True: {}, False: {}}
-        exact, known = set[bytes](), defaultdict[tuple[int, int], list[str]](list)
-        for row in sorted(pages, key=lambda row: (-row["label"], row["date"], row["id"])):
-            key = add_strings(hashlib.sha256(), ["".join(row["text"].split())]).digest()
-            own = [*enumerate(text_bands(row["text"]))]
-            shared = Counter(name for band in own for name in known[band])
-            if key in exact or max(shared.values(), default=0) >= _NEAR:
-                copy = "a copy" if key in exact else "nearly a copy"
-                self.left_out[f"{copy} of another page"].append(row["id"])
-                continue
-            exact.add(key)
-            for band in own:
-                known[band].append(row["id"])
-            sides[row["label"] == 1][row["id"]] = row
-        first, second = sorted(sides, key=lambda side: (len(sides[side]), not side))
-        few = self._cut(sides[first], first, self.settings.size)
-        many = self._cut(sides[second], second, len(few))
-        for name in list(few)[len(many) :]:
-            self.left_out["not drawn"].append(name)
-            del few[name]
-        return [row for _, rows in sorted((few | many).items()) for row in rows]
 
-    def _cut(self, pages: Mapping[str, Row], member: bool, most: int | None) -> dict[str, list[Row]]:
-        """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
-        found: dict[str, list[Row]] = {}
-        for name in writing.drawn_order(pages, self.settings.seed, "patent page"):
-            if most is not None and len(found) >= most:
-                self.left_out["not drawn"].append(name)
-            elif rows := self._snippet(pages[name]):
-                found[name] = rows
-            else:
-                self.left_out["too short"].append(name)
-        if not found:
-            before, after = self.settings._edges
-            side = f"published before {before}" if member else f"whose priority date is after {after}"
-            left = ", ".join(f"{why}: {len(who)}" for why, who in sorted(self.left_out.items())) or "none"
-            numbers = {"words": self.settings.words, "read": self.read, "left_out": left}
-            raise TextsError(say("build.refused.no_page", of_side=side, **numbers))
-        return found
+def _cut(
+    pages: Mapping[str, Row],
+    member: bool,
+    most: int | None,
+    settings: PatentSettings,
+    left_out: writing.LeftOut,
+    read: int,
+) -> dict[str, list[Row]]:
+    """The rows of the first pages that are long enough, in an order drawn from seed and id; or TextsError."""
+    found: dict[str, list[Row]] = {}
+    for name in writing.drawn_order(pages, settings.seed, "patent page"):
+        if most is not None and len(found) >= most:
+            left_out["not drawn"].append(name)
+        elif rows := _snippet(pages[name], settings):
+            found[name] = rows
+        else:
+            left_out["too short"].append(name)
+    if not found:
+        before, after = settings._edges
+        side = f"published before {before}" if member else f"whose priority date is after {after}"
+        left = ", ".join(f"{why}: {len(who)}" for why, who in sorted(left_out.items())) or "none"
+        numbers = {"words": settings.words, "read": read, "left_out": left}
+        raise TextsError(say("build.refused.no_page", of_side=side, **numbers))
+    return found
 
-    def _snippet(self, page: Row) -> list[Row]:
-        """The rows of one page; none where it has too few words."""
-        settings, text, name = self.settings, page["text"], page["id"]
-        spans = _word_spans(text) if len(text) >= settings.words else []
-        places = len(spans) - settings.words + 1
-        if places < 1:
-            return []
-        # the place comes from the page's own name, so that other pages may come and go
-        start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, name)).integers(places))
-        rows = []
-        for length in settings.lengths or (settings.words,):
-            cut = text[spans[start][0] : spans[start + length - 1][1]]
-            called = f"{name}#{length}" if settings.lengths else name
-            rows.append({**page, "id": called, "text": cut, "length": length})
-        return rows
+
+def _snippet(page: Row, settings: PatentSettings) -> list[Row]:
+    """The rows of one page; none where it has too few words."""
+    text, name = page["text"], page["id"]
+    spans = _word_spans(text) if len(text) >= settings.words else []
+    places = len(spans) - settings.words + 1
+    if places < 1:
+        return []
+    # the place comes from the page's own name, so that other pages may come and go
+    start = int(np.random.default_rng(writing.keyed("snippet", settings.seed, name)).integers(places))
+    rows = []
+    for length in settings.lengths or (settings.words,):
+        cut = text[spans[start][0] : spans[start + length - 1][1]]
+        called = f"{name}#{length}" if settings.lengths else name
+        rows.append({**page, "id": called, "text": cut, "length": length})
+    return rows

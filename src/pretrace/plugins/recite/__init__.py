@@ -27,7 +27,7 @@ from pretrace.corpora.opening import record_corpus
 from pretrace.errors import ModelError, TextsError
 from pretrace.registry import tests
 from pretrace.results.wording import say
-from pretrace.scoring.evidence import Progress, open_store, trace
+from pretrace.scoring.evidence import Progress, Traces, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models
 from pretrace.settings import option
@@ -222,7 +222,7 @@ def _end_logp(
     """The log-probability that one sample (`DRAWN`) after the prefix is the end, [windows], −inf where it cannot be.
     The tokens of an end are those that reach into it, by the model's own tokenizer."""
     texts = [before + end for before, end in zip(prefixes, ends, strict=True)]
-    with open_store(model.fingerprint if cache else None) as store:
+    with Traces(model.fingerprint if cache else None) as store:
         progress.begin(len(texts))
         found = trace(model, texts, Quantity.LOGP, frozenset({DRAWN}), store=store, progress=progress)
     values = np.full(len(texts), np.nan)

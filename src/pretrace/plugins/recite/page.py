@@ -6,8 +6,9 @@ from typing import Any
 
 from pretrace.plugins.recite import MOST_TRIES
 from pretrace.registry import test_pages
-from pretrace.report.frame import mapping, section
+from pretrace.report.frame import section
 from pretrace.report.verdict import TestPage, when
+from pretrace.results.folder import mapping
 from pretrace.types import Verdict
 
 LONGEST = 1_000

@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from pretrace.results.wording import say
 from pretrace.scores.likelihood import TINY_STD, window_sums
 from pretrace.scores.probe import fit_linear, known
 from pretrace.scores.reference import PAIRED, gains
-from pretrace.types import Doubles, Evidence, Needs, Peak, Quantity, Reference, Score
+from pretrace.types import Doubles, Evidence, FittedScore, Needs, Peak, Quantity, Reference, Score
 
 WINDOWS = (1, 4, 16)
 """Lengths in tokens over which each statistic is averaged; a longer one than the text counts as the text."""
@@ -86,31 +85,23 @@ class Learned:
         members = known(reference, "learned", self.reference)
         seen = np.stack([_features(one) for one in reference.evidence])
         weights, bias = fit_linear(seen, members, C=self.c, tol=1e-10, max_iter=10_000)
-        return _Classifier(weights, bias, _keys(*(one.text.text for one in reference.evidence)))
+        return _classifier(weights, bias, _keys(*(one.text.text for one in reference.evidence)))
 
 
-@dataclass(frozen=True, eq=False)
-class _Classifier:
+def _classifier(weights: Doubles, bias: float, seen: frozenset[str], source: str = "") -> Score:
     """The classifier: `weights` float64 [54] and `bias` on the features as they are. `seen` names the texts that it was
-    fitted on, `source` the run that it was carried over from."""
+    fitted on, `source` the run that it was carried over from. Its facts are all of it, in plain values, which another
+    run carries over; weights stand three a statistic and window."""
+    table = [{"text": key} for key in sorted(seen)]
+    classifier = {"weights": weights.reshape(-1, 3).tolist(), "bias": bias, "seen": table}
+    facts = {"classifier": classifier, "carried_from": source or None}
+    return FittedScore(_NEEDS, partial(_log_odds, weights, bias, seen, source), facts)
 
-    weights: Doubles
-    bias: float
-    seen: frozenset[str] = frozenset()
-    source: str = ""
-    needs = _NEEDS
 
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """All of it, in plain values: what another run carries over. Weights stand three a statistic and window."""
-        table = [{"text": key} for key in sorted(self.seen)]
-        classifier = {"weights": self.weights.reshape(-1, 3).tolist(), "bias": self.bias, "seen": table}
-        return {"classifier": classifier, "carried_from": self.source or None}
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        if self.source and _keys(evidence.text.text) <= self.seen:
-            raise LeakError(say("learned.fitted_on", text=evidence.text.id, source=self.source))
-        return float(_features(evidence) @ self.weights) + self.bias
+def _log_odds(weights: Doubles, bias: float, seen: frozenset[str], source: str, evidence: Evidence) -> float:
+    if source and _keys(evidence.text.text) <= seen:
+        raise LeakError(say("learned.fitted_on", text=evidence.text.id, source=source))
+    return float(_features(evidence) @ weights) + bias
 
 
 def _keys(*texts: str) -> frozenset[str]:
@@ -118,7 +109,7 @@ def _keys(*texts: str) -> frozenset[str]:
     return frozenset(hashlib.sha256(one.encode("utf-8", "surrogatepass")).hexdigest()[:24] for one in texts)
 
 
-def _carried(folder: Path) -> _Classifier:
+def _carried(folder: Path) -> Score:
     """The classifier that a run recorded; TextsError where it recorded none."""
     try:
         written = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -131,4 +122,4 @@ def _carried(folder: Path) -> _Classifier:
         raise TextsError(say("learned.no_classifier", folder=folder)) from None
     if weights.shape != (6 * 3 * len(WINDOWS),) or not np.isfinite([*weights, bias]).all():
         raise TextsError(say("learned.other_features", folder=folder))
-    return _Classifier(weights, bias, seen, str(folder))
+    return _classifier(weights, bias, seen, str(folder))

@@ -4,17 +4,17 @@ collection, and of a text's end behind its beginning."""
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from operator import sub
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.registry import require, require_least, scores
-from pretrace.rewrites import After
-from pretrace.scores.forms import Behind, Recall
-from pretrace.scores.likelihood import FLOOR, mean_of
+from pretrace.scores.forms import Recall, score_behind
+from pretrace.scores.likelihood import FLOOR
 from pretrace.statistics.words import in_runs
-from pretrace.types import Continued, Evidence, Needs, Quantity, Reference, Score, View
+from pretrace.types import Continued, Evidence, Needs, Reference, Score
 
 
 @scores.add("con_recall")
@@ -26,10 +26,12 @@ class ConRecall(Recall):
     and M as many known members, each one a document, drawn at random and joined by blanks. Both are drawn from
     reference texts (`--reference`), which are never scored.
 
+    >>> from pretrace.rewrites import After
     >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -3.0]), _BehindBoth(After("Other words."), After("These words."), 0.5)
-    >>> views = {View(rewrite=score.first.name): (make_trace([-3.0]),)}
-    >>> views[View(rewrite=score.second.name)] = (make_trace([-1.0]),)
+    >>> from pretrace.types import View
+    >>> text, first, second = make_evidence(logp=[-1.0, -3.0]), After("Other words."), After("These words.")
+    >>> views = {View(rewrite=first.name): (make_trace([-3.0]),), View(rewrite=second.name): (make_trace([-1.0]),)}
+    >>> score = score_behind(partial(_contrast, 0.5), first, second)
     >>> score(Evidence(text.text, {**text.views, **views}))  # (−3 + 0.5) / −2
     1.25
     """
@@ -45,24 +47,12 @@ class ConRecall(Recall):
         """The score with its two prefixes; TextsError where there are too few members or non-members."""
         nonmembers, ids = self.draw(reference, False)
         members, others = self.draw(reference, True)
-        facts = {"prefix": {"nonmembers": ids, "members": others}}
-        return _BehindBoth(nonmembers, members, float(self.gamma), facts=facts)
+        contrast = partial(_contrast, float(self.gamma))
+        return score_behind(contrast, nonmembers, members, nonmembers=ids, members=others)
 
 
-@dataclass(frozen=True)
-class _BehindBoth(Behind):
-    """A score with two prefixes, and the weight of the second."""
-
-    second: After
-    gamma: float
-
-    @property
-    def needs(self) -> Needs:
-        return super().needs | Needs(Quantity.LOGP, View(rewrite=self.second.name))
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        behind, seen = (mean_of(evidence.trace(one.name).logp) for one in (self.first, self.second))
-        return (behind - self.gamma * seen) / min(mean_of(evidence.plain.logp), -FLOOR)
+def _contrast(gamma: float, alone: float, behind: float, seen: float) -> float:
+    return (behind - gamma * seen) / min(alone, -FLOOR)
 
 
 @scores.add("codec")
@@ -76,10 +66,12 @@ class CollectionContext(Recall):
     null: what context helps depends on the kind of text. Compare the share with that of control documents of the same
     kind, read behind the same C, and with a model that never saw the texts.
 
+    >>> from pretrace.rewrites import After
     >>> from pretrace.testing import make_evidence, make_trace
-    >>> text, score = make_evidence(logp=[-1.0, -2.0]), _LostBehind(After("Other words."))
-    >>> view = {View(rewrite=score.first.name): (make_trace([-2.0, -1.0, -3.0]),)}
-    >>> score(Evidence(text.text, {**text.views, **view}))  # −1.5 + 2
+    >>> from pretrace.types import View
+    >>> text, before = make_evidence(logp=[-1.0, -2.0]), After("Other words.")
+    >>> view = {View(rewrite=before.name): (make_trace([-2.0, -1.0, -3.0]),)}
+    >>> score_behind(sub, before)(Evidence(text.text, {**text.views, **view}))  # −1.5 + 2
     0.5
     """
 
@@ -89,14 +81,7 @@ class CollectionContext(Recall):
     def fit(self, reference: Reference, /) -> Score:
         """The score with its context; TextsError where there are too few texts of the collection."""
         before, ids = self.draw(reference, True)
-        return _LostBehind(before, facts={"prefix": {"members": ids}})
-
-
-class _LostBehind(Behind):
-    """How much likelier a text is alone than behind the prefix."""
-
-    def __call__(self, evidence: Evidence, /) -> float:
-        return mean_of(evidence.plain.logp) - mean_of(evidence.trace(self.first.name).logp)
+        return score_behind(sub, before, members=ids)
 
 
 def _covered(end: npt.NDArray[np.int32], written: npt.NDArray[np.int32], n: int) -> float:

@@ -17,11 +17,10 @@ from pretrace.plugins.serve import RequestError, Workspace, inside
 from pretrace.plugins.serve.jobs import Jobs
 from pretrace.plugins.serve.pages import CurrentJobs, Posted, go, page
 from pretrace.plugins.serve.uploads import remove
-from pretrace.report.frame import mapping
 from pretrace.report.verdict import draw_own
 from pretrace.results import wording
 from pretrace.results.atomic import FILES_KEY, MARKER, json_object
-from pretrace.results.folder import file_hash
+from pretrace.results.folder import file_hash, mapping
 from pretrace.results.wording import sentences_of
 from pretrace.types import Verdict
 from pretrace.verification import verify_folder

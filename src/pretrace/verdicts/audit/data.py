@@ -22,13 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.instructed import Completer
-from pretrace.baselines import classifiers
+from pretrace.baselines import TextClassifier, classifiers
 from pretrace.cache import Draw
 from pretrace.errors import ModelError, PretraceError, TextsError
 from pretrace.registry import require
 from pretrace.results.folder import from_plain, to_plain
 from pretrace.results.wording import say
-from pretrace.scoring.evidence import Options, Progress, open_store, trace
+from pretrace.scoring.evidence import Options, Progress, Traces, trace
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.settings import check_ranges, is_kept, option
@@ -51,7 +51,6 @@ from pretrace.types import (
     Situation,
     Table,
     Text,
-    TextClassifier,
     Verdict,
 )
 from pretrace.verdicts.audit.procedures import Answer, Features, original, outlier_share, paper, release
@@ -474,7 +473,7 @@ def logprobs(
     texts = [sample.whole for sample in samples]
     if progress:
         progress.begin(len(texts))
-    with open_store(backend.fingerprint if cache else None) as store:
+    with Traces(backend.fingerprint if cache else None) as store:
         traces = trace(backend, texts, Quantity.LOGP, store=store, progress=progress)
     logp = []
     for sample, text, one in zip(samples, texts, traces, strict=True):

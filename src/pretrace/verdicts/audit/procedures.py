@@ -24,12 +24,13 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.baselines import TextClassifier
 from pretrace.errors import TextsError
 from pretrace.registry import require
 from pretrace.results.wording import say
 from pretrace.statistics.documents import Numbers
 from pretrace.statistics.roc import auc
-from pretrace.types import Bools, Doubles, Estimate, TextClassifier
+from pretrace.types import Bools, Doubles, Estimate
 
 FEWEST = 10
 """Pieces on either side that a procedure takes; fewer leave nothing to learn from or to test."""
@@ -329,7 +330,7 @@ def paper(
             some = [features.suspect_texts[i] for i in suspect.tolist()]
             texts.append(some + [features.heldout_texts[i] for i in heldout.tolist()])
             labels.append(np.arange(len(texts[-1])) >= len(suspect))
-        probability = classifier.fit(texts[0], labels[0], seed=seed + k)
+        probability = classifier(texts[0], labels[0], seed + k)
         told, tells = map(probability, texts)
         layers: dict[str, Any] = {"outliers": None, "rng": rng} if released else {"outliers": outliers}
         combined, text, weights = judge_halves(scores, (told, tells), labels[0], **layers)
