@@ -156,19 +156,13 @@ class Searching:
         self.digest = " ".join((texts.hexdigest(), *more))
 
     @cached_property
-    def _blocks(self) -> searching.BlockTable:
-        """The texts as documents are compared with them, by their blocks."""
-        return searching.BlockTable(self.folded)
-
-    @cached_property
-    def _shingles(self) -> TextSequences | None:
-        """The same by sequences of 5 words, where near copies are wanted."""
-        return TextSequences(self.written, SHINGLE) if self.settings.near else None
-
-    @cached_property
-    def _grams(self) -> TextSequences | None:
-        """The same by sequences of 13 words, where their overlap is wanted."""
-        return TextSequences(self.written, GRAM) if self.settings.overlap else None
+    def _table(self) -> searching.BlockTable:
+        """The texts as documents are compared with them."""
+        near, overlap = self.settings.near, self.settings.overlap
+        shingles = TextSequences(self.written, SHINGLE) if near else None
+        return searching.BlockTable(
+            self.folded, shingles, TextSequences(self.written, GRAM) if overlap else None
+        )
 
     def _open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -246,7 +240,7 @@ def _search_file(
     what ends the search."""
     settings, before = asked.settings, 0
     reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
-    search = searching.FileSearch(asked._blocks, file.address, asked._shingles, asked._grams)
+    search = searching.FileSearch(asked._table, file.address)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
         search.add(stream, reader.facts)
@@ -257,7 +251,7 @@ def _search_file(
 def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
     """Search files, several at once, each into a part of its own; the first error ends them all."""
     stop = threading.Event()
-    _ = asked._blocks, asked._shingles, asked._grams  # made once, before there are threads
+    _ = asked._table  # made once, before there are threads
 
     def read(size: int) -> None:
         if stop.is_set():
@@ -485,7 +479,8 @@ class _Findings:
         self.found = found = _summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        self.overlap = asked._grams.shares(whole.grams) if asked._grams else np.full(len(found), np.nan)
+        grams = asked._table.grams if asked.settings.overlap else None
+        self.overlap = grams.shares(whole.grams) if grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
         self.chance = _chance_of(self.mine, self.controls) if self.controls else None
         self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
@@ -679,7 +674,7 @@ class _Findings:
 
 def _count_unique(asked: Searching, found: Sequence[_FoundText]) -> int:
     """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    search = searching.FileSearch(asked._blocks)
+    search = searching.FileSearch(asked._table)
     for stream in streams_of([Strings.of(asked.written)], exact=asked.exact):
         search.add(stream, lambda _: ("", "", ""))
     own = _summarise_texts(search.part(FileFacts("")), asked.folded)
