@@ -7,7 +7,6 @@ have none, and so does another machine that shares the folder (`shard`). The ans
 from __future__ import annotations
 
 import hashlib
-import itertools
 import threading
 import time
 import zlib
@@ -31,7 +30,7 @@ from pretrace.corpora.opening import record_corpus
 from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.plugins.scan import searching
-from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts
+from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, files_of
 from pretrace.plugins.scan.folding import FoldedTexts, Numbers, Strings, fold_pieces, streams_of
 from pretrace.plugins.scan.searching import COMMON, GRAM, NEAR, RUN, SHINGLE, SLIGHT, WHOLE, TextSequences
 from pretrace.registry import require
@@ -48,7 +47,7 @@ LEVEL = 0.01
 """The chance at which so many more texts than controls may be whole where both are alike."""
 _PROBED = 50 << 20
 """Bytes that a plan reads to tell the time."""
-MARKED, MARKED_CHARACTERS = 20, 6000
+_MARKED, _MARKED_CHARACTERS = 20, 6000
 """Texts that the report shows with their passages marked, and characters of each."""
 _UNIQUE, _FEW = 300, 3
 """Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
@@ -126,19 +125,19 @@ class ScanSettings:
 
 @dataclass(eq=False)
 class Searching:
-    """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
+    """What is looked for, in which `files`, which `sources` name, and how. `texts` are those of both sides
     as they are given, `written` in bytes, and `folded` as they are compared, those of the collection first and the
     control texts behind them. `name` is what the corpus is called, by its sources, `columns` says which of it are
     searched, and `digest` is a hash of what is looked for, and how. TextsError where no text is long enough to be
-    found."""
+    found, and for a source with no file that is read."""
 
     corpus: Corpus
     heldout: Corpus | None
-    files: tuple[CorpusFile, ...]
+    sources: tuple[str, ...]
     settings: ScanSettings
-    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self.files = files_of(self.sources)
         self.exact = self.settings.match == "exact"
         self.texts = (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
         self.written = [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
@@ -146,7 +145,7 @@ class Searching:
         if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
             raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
         settings, column = self.settings, self.settings.corpus_column
-        names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
+        names = [Path(one).name or one for one in self.sources]
         self.name = first_of(names[:3], len(names))
         self.columns = "in every column with text" if column is None else f"in the column {column!r} alone"
         texts = hashlib.sha256(
@@ -416,25 +415,6 @@ def _written_place(raw: bytes, place: int) -> int:
     return found
 
 
-def _list_passages(
-    raw: bytes, letters: npt.NDArray[np.intp], found: _FoundText, most: int, *, exact: bool
-) -> Iterator[tuple[str, int]]:
-    """The passages of a text as they are written in it, up to so many characters, with the documents of each; its
-    folded characters begin at `letters`."""
-    at = 0
-    for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
-        end = int(letters[last])
-        if last == found.characters:
-            end = len(raw)
-        elif not exact:
-            end = _written_place(raw[: 8 * most], end)
-        said = raw[at:end].decode("utf-8", "ignore")
-        yield said[:most], documents
-        at, most = end, most - len(said)
-        if most <= 0:
-            return
-
-
 def _find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
     """The files of the corpus that are the file of the texts itself, or lie in their folder; no address is one."""
     place = Path(path).resolve()
@@ -461,18 +441,10 @@ class _FoundSide:
         return sum(self.counts[state] for state in states)
 
 
-def _chance_of(mine: _FoundSide, other: _FoundSide) -> float:
-    """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
-    from scipy.stats import hypergeom
-
-    both = mine.units + other.units, mine.whole + other.whole
-    return float(hypergeom.sf(mine.whole - 1, *both, mine.units))
-
-
 class _Findings:
     """What a search came to: `found` of each text, the sides, the 13-word `overlap`, what was not read (`unread`), the
-    chance of so many whole texts beside the controls, and the whole texts with a `unique` passage where there are no
-    controls."""
+    `chance` of so many whole documents or more in a random division from the controls, and the whole texts with a
+    `unique` passage where there are no controls."""
 
     def __init__(self, asked: Searching, whole: searching.ScanPart) -> None:
         self.asked, self.whole, suspect = asked, whole, len(asked.corpus)
@@ -482,7 +454,12 @@ class _Findings:
         grams = asked._table.grams if asked.settings.overlap else None
         self.overlap = grams.shares(whole.grams) if grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
-        self.chance = _chance_of(self.mine, self.controls) if self.controls else None
+        self.chance: float | None = None
+        if other := self.controls:  # Fisher's exact test, one-sided
+            from scipy.stats import hypergeom
+
+            both = self.mine.units + other.units, self.mine.whole + other.whole
+            self.chance = float(hypergeom.sf(self.mine.whole - 1, *both, self.mine.units))
         self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
 
     @property
@@ -629,10 +606,26 @@ class _Findings:
                 some = {"number": int((able > 0).sum()), "texts": len(able), "mean": able.mean()}
                 yield say("scan.overlap", **numbers, **some)
 
+    def _passages(self, text: int) -> Iterator[tuple[str, int]]:
+        """The first passages of a text as they are written in it, with the documents of each."""
+        raw, found, at, most = self.asked.written[text], self.found[text], 0, _MARKED_CHARACTERS
+        letters = self.asked.folded.letters(text)
+        for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
+            end = int(letters[last])
+            if last == found.characters:
+                end = len(raw)
+            elif not self.asked.exact:
+                end = _written_place(raw[: 8 * most], end)
+            said = raw[at:end].decode("utf-8", "ignore")
+            yield said[:most], documents
+            at, most = end, most - len(said)
+            if most <= 0:
+                return
+
     def _tables(self) -> tuple[Table, ...]:
         """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
         asked, found, texts = self.asked, self.found, self.asked.corpus.texts
-        written, ids = asked.written, tuple(text.id for text in asked.texts)
+        ids = tuple(text.id for text in asked.texts)
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
         names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
         numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
@@ -645,9 +638,8 @@ class _Findings:
 
         def seen(which: str) -> list[tuple[Any, ...]]:
             """Of each sighting text, set and rank, the amount, and where it is."""
-            every = zip(ids, sets, found, strict=True)
-            some = ((name, kind, enumerate(getattr(one, which), 1)) for name, kind, one in every)
-            return [(name, kind, rank, *one[1:]) for name, kind, mine in some for rank, one in mine]
+            some = [[*enumerate(getattr(one, which), 1)] for one in found]
+            return [(ids[i], sets[i], rank, *one[1:]) for i, mine in enumerate(some) for rank, one in mine]
 
         states = tuple(one.state for one in found)
         order = sorted(
@@ -655,11 +647,9 @@ class _Findings:
         )
         marked = [
             (texts[i].id, states[i], passage, documents)
-            for i in order[:MARKED]
+            for i in order[:_MARKED]
             if found[i].coverage
-            for passage, documents in _list_passages(
-                written[i], asked.folded.letters(i), found[i], MARKED_CHARACTERS, exact=asked.exact
-            )
+            for passage, documents in self._passages(i)
         ]
         place = ("file", "document", "document id", "url", "date")
         hits = [(*row[:3], *row[4:], row[3]) for row in seen("best")]
@@ -687,6 +677,5 @@ _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
     """Rows as a table; the columns of `_NUMBERS` are float64."""
-    cells = zip(*rows, strict=True) if rows else itertools.repeat(())
-    made = zip(columns, cells, strict=False)
-    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
+    cells = {column: tuple(row[i] for row in rows) for i, column in enumerate(columns)}
+    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in cells.items()})
