@@ -68,25 +68,13 @@ def _letters_of(character: str) -> str:
 _KEPT = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No")
 
 
-class Forms(NamedTuple):
+@cache
+def _forms(*, spaced: bool) -> tuple[npt.NDArray[Any], ...]:
     """The rule as arrays, for the kernels. `plain` is what a byte becomes that stands alone, 0 for nothing, from 0x80
     on where more must be looked at; `pairs` the same of two bytes, with their number from bit 16 on, and bit 31 where
     more must be looked at. `codes` says of a character: 0 it is dropped, 1 it stays, 2 it is an accent that
-    stays, else 8 times the place of its letters in `letters` and their number. `orders` are the classes of accents.
+    stays, else 32 times the place of its letters in `letters` and their number. `orders` are the classes of accents.
     `names` are the hashes of the names of entities, in order, and `meanings` [names, 2] their characters."""
-
-    plain: Bytes
-    pairs: npt.NDArray[np.uint32]
-    codes: npt.NDArray[np.int32]
-    letters: npt.NDArray[np.int32]
-    orders: Bytes
-    names: Hashes
-    meanings: npt.NDArray[np.int32]
-
-
-@cache
-def _forms(*, spaced: bool) -> Forms:
-    """The rule as arrays."""
     codes, letters = np.zeros(CHARACTERS, dtype=np.int32), [0]
     orders = np.zeros(CHARACTERS, dtype=np.uint8)
     for code in range(CHARACTERS):
@@ -119,8 +107,8 @@ def _forms(*, spaced: bool) -> Forms:
     named = sorted((hash_of(0, name), meaning) for name, meaning in _NAMES.items())
     meanings = [(*map(ord, meaning), 0)[:2] for _, meaning in named]
     names = np.array([one for one, _ in named], dtype=np.uint64)
-    codes_of, meant = np.array(letters, dtype=np.int32), np.array(meanings, dtype=np.int32)
-    return Forms(plain, pairs.astype(np.uint32), codes, codes_of, orders, names, meant)
+    letters_of, meant = np.array(letters, dtype=np.int32), np.array(meanings, dtype=np.int32)
+    return plain, pairs.astype(np.uint32), codes, letters_of, orders, names, meant
 
 
 _PRIME = 0x100000001B3

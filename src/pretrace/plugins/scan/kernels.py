@@ -262,9 +262,7 @@ def _read_entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]
         if at > digits and at < end and raw[at] == 59:
             return (code if code < 0x110000 and not 0xD800 <= code < 0xE000 else -1), -1, at + 1
         return -1, -1, i
-    if i >= end or not _is_letter(raw[i]):
-        return -1, -1, i
-    name, at = BASIS, i
+    name, at = BASIS, i  # no name begins with a digit
     while at < end and at - i < 32 and (_is_letter(raw[at]) or 48 <= raw[at] <= 57):
         name = (name ^ np.uint64(raw[at])) * PRIME
         at += 1
@@ -280,7 +278,7 @@ def fold(
     raw: Any, places: Any, escaped: Any, left: int, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool,
     out: Any, spans: Any,
 ) -> int:  # fmt: skip
-    """Fold strings into `out` by the rule (`Forms`), one behind the other; the end, or -1 where the room is too small.
+    """Fold strings into `out` by the rule (`_forms`), one behind the other; the end, or -1 where the room is too small.
     Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it. `left` bytes are needed at
     least."""
     plain, pairs, codes, letters, orders, names, meanings = rule

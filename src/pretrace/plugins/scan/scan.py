@@ -191,8 +191,8 @@ def plan_scan(asked: Searching) -> tuple[str, dict[str, Any]]:
     words = say("scan.plan.read", files=len(files), size=size / 1e6, columns=asked.columns)
     if seconds is not None:
         words += f" {say('scan.plan.takes', seconds=duration(seconds), probed=read / 1e6)}"
-    plan = {"files": len(files), "bytes": size, "probed": read, "seconds": seconds}
-    return words, {**plan, "columns": asked.columns}
+    figures = {"files": len(files), "bytes": size, "probed": read, "seconds": seconds}
+    return words, figures | {"columns": asked.columns}
 
 
 def scan(
@@ -215,14 +215,13 @@ def scan(
             if watch is not None:
                 watch(done[0], len(mine), done[1], size)
 
-    if missing and elsewhere is None:
-        _search(asked, missing, parts, add)
-    elif missing and elsewhere is not None:
-        for file, part in elsewhere(
-            asked._open, ((file, f"the file {file.address}", file) for file in missing)
-        ):
+    if missing and elsewhere:
+        pieces = ((file, f"the file {file.address}", file) for file in missing)
+        for file, part in elsewhere(asked._open, pieces):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
+    elif missing:
+        _search(asked, missing, parts, add)
     # one at a time: a part holds much where much was found
     whole = searching.merge_parts(_part(parts, file) for file in asked.files)
     return None if whole is None else _Findings(asked, whole)._verdict(time.perf_counter() - began)
@@ -348,16 +347,6 @@ class _FoundText:
     def single(self) -> float:
         """The share that one document holds."""
         return max((one.amount for one in self.best), default=0) / self._size
-
-    def _unique(self, beside: _FoundText) -> int:
-        """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
-        and no other text of the collection, in which `beside` is what was found of it."""
-        if not 0 < self.copies <= _FEW:
-            return 0
-        there, others = (np.repeat(one.counts, one.ends - one.starts) for one in (self, beside))
-        alone = (there > 0) & (there <= self.copies) & (others <= 1)
-        edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
-        return int((edges[1::2] - edges[::2]).max(initial=0))
 
     @cached_property
     def state(self) -> State:
@@ -663,13 +652,19 @@ class _Findings:
 
 
 def _count_unique(asked: Searching, found: Sequence[_FoundText]) -> int:
-    """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
+    """Whole texts with a long stretch of characters that no document holds but those that hold the whole text, which
+    are few, and no other text of the collection."""
     search = searching.FileSearch(asked._table)
     for stream in streams_of([Strings.of(asked.written)], exact=asked.exact):
         search.add(stream, lambda _: ("", "", ""))
-    own = _summarise_texts(search.part(FileFacts("")), asked.folded)
-    both = zip(found, own, strict=True)  # there are no controls
-    return sum(one.state == "whole" and one._unique(beside) >= _UNIQUE for one, beside in both)
+    number, own = 0, _summarise_texts(search.part(FileFacts("")), asked.folded)
+    for one, beside in zip(found, own, strict=True):  # there are no controls
+        if one.state == "whole" and one.copies <= _FEW:
+            there, others = (np.repeat(two.counts, two.ends - two.starts) for two in (one, beside))
+            alone = (there > 0) & (there <= one.copies) & (others <= 1)
+            edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
+            number += bool((edges[1::2] - edges[::2] >= _UNIQUE).any())
+    return number
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
