@@ -241,6 +241,7 @@ def _search_file(
     search = searching.FileSearch(asked._table, file.address)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
+        search.add_words(stream, reader.facts)
         search.add(stream, reader.facts)
         before = reader.read.bytes
     return search.part(reader.read)

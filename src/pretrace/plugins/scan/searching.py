@@ -203,8 +203,6 @@ class FileSearch:
 
     def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer; what covers a text to `WHOLE` in one place is whole there."""
-        if self._table.shingles or self._table.grams:
-            self._add_words(stream, facts)
         runs, keys = _select_runs(self.runs(stream), stream, self._sizes)
         if not len(runs):
             return
@@ -218,12 +216,15 @@ class FileSearch:
         self._last_whole[whole[:, 0]] = whole[:, 1]
         self._sight(held, facts)
 
-    def _add_words(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
-        """The sequences of words of the documents of a buffer."""
+    def add_words(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
+        """The sequences of words of the documents of a buffer, where they are wanted."""
+        held, grams = self._table.shingles, self._table.grams
+        if not (held or grams):
+            return
         words = _words_of(stream.strings)
-        if self._table.grams:
-            self._found[self._table.grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
-        if (held := self._table.shingles) is None:
+        if grams:
+            self._found[grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
+        if not held:
             return
         hashes, owners = _sequences(*words, SHINGLE)
         at, key = held.table.find(hashes)
