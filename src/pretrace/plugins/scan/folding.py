@@ -250,11 +250,6 @@ class HashTable(NamedTuple):
         first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(ordered)))
         return cls(keys, first, bitmap, shift, np.append(buckets, len(keys)).astype(np.int32))
 
-    def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
-        """Which of some hashes are keys, and which."""
-        found: tuple[Numbers, Numbers] = load_kernels().find(hashes, self)
-        return found
-
 
 # Streams
 

@@ -18,6 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 from zipfile import BadZipFile
@@ -206,10 +208,12 @@ def scan(
     missing = [  # those that broke off are tried again
         file for file in mine if (part := _part(parts, file)) is None or any(one.unread for one in part.files)
     ]
-    lock, size = threading.Lock(), sum(file.size for file in mine)
+    lock, stop, size = threading.Lock(), threading.Event(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
 
     def add(read: int, *, files: int = 0) -> None:
+        if stop.is_set():
+            raise CancelledError
         with lock:  # over all threads
             done[:] = done[0] + files, done[1] + read
             if watch is not None:
@@ -221,7 +225,7 @@ def scan(
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
     elif missing:
-        _search(asked, missing, parts, add)
+        _search(asked, missing, parts, add, stop)
     # one at a time: a part holds much where much was found
     whole = searching.merge_parts(_part(parts, file) for file in asked.files)
     return None if whole is None else _Findings(asked, whole)._verdict(time.perf_counter() - began)
@@ -247,20 +251,20 @@ def _search_file(
     return search.part(reader.read)
 
 
-def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
-    """Search files, several at once, each into a part of its own; the first error ends them all."""
-    stop = threading.Event()
+def _search(
+    asked: Searching,
+    files: Sequence[CorpusFile],
+    parts: Path,
+    add: Callable[..., None],
+    stop: threading.Event,
+) -> None:
+    """Search files, several at once, each into a part of its own; the first error ends them all, by `stop`."""
     _ = asked._table  # made once, before there are threads
-
-    def read(size: int) -> None:
-        if stop.is_set():
-            raise CancelledError
-        add(size)
 
     def one(file: CorpusFile) -> None:
         try:
-            read(0)
-            part = _search_file(asked, file, read=read)
+            add(0)
+            part = _search_file(asked, file, read=add)
             write_atomically(_path(parts, file), part.save)
             add(0, files=1)
         except CancelledError:
@@ -320,12 +324,10 @@ class _FoundText:
     """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
     it change (`changes`). Its passages go from character `starts` to `ends` and stand in `counts` documents.
     `coverage` is the share of its characters in runs, `common` the share in passages that stand in very many documents,
-    `own` that in others, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
-    hold the whole text.
-    `near` counts near copies, `nearest` names the nearest of them."""
+    `own` that in others, `single` that in one document, `longest` its longest run in characters, `documents` how many
+    hold a run, `copies` how many hold the whole text. `near` counts near copies, `jaccard` is that of the nearest."""
 
-    best: tuple[searching.Sighting, ...] = ()
-    nearest: tuple[searching.Sighting, ...] = ()
+    single, jaccard = 0.0, np.nan
 
     def __init__(
         self, whole: searching.ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers
@@ -342,12 +344,6 @@ class _FoundText:
         )
         self.own = self.coverage - self.common
         self.documents, self.copies, self.near = whole.counts[text].tolist()
-        self._size = max(1, int(first[-1]))
-
-    @property
-    def single(self) -> float:
-        """The share that one document holds."""
-        return max((one.amount for one in self.best), default=0) / self._size
 
     @cached_property
     def state(self) -> State:
@@ -378,10 +374,10 @@ def _summarise_texts(whole: searching.ScanPart, texts: FoldedTexts) -> list[_Fou
         _FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
         for text, (first, last) in enumerate(mine)
     ]
-    for one in whole.best:
-        found[one.text].best += (one,)
-    for one in whole.nearest:
-        found[one.text].nearest += (one,)
+    for one in reversed(whole.best):  # the largest amount of a text comes first
+        found[one.text].single = one.amount / int(texts.sizes[one.text])
+    for one in reversed(whole.nearest):
+        found[one.text].jaccard = one.amount
     return found
 
 
@@ -484,7 +480,6 @@ class _Findings:
                 "control texts": controls.counts.total(),
                 "p of so many more whole texts than controls": self.chance,
             }
-        held = {"heldout": record_corpus(asked.heldout)} if asked.heldout else {}
         given = {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")}
         return Verdict(
             test="scan",
@@ -509,7 +504,7 @@ class _Findings:
             statements=statements_of(asked.settings),
             settings={
                 "corpus": record_corpus(corpus),
-                **held,
+                **({"heldout": record_corpus(asked.heldout)} if asked.heldout else {}),
                 "searched": {
                     "sources": list(asked.sources),
                     "files": [asdict(one) for one in asked.files[:1000]],
@@ -617,19 +612,19 @@ class _Findings:
         asked, found, texts = self.asked, self.found, self.asked.corpus.texts
         ids = tuple(text.id for text in asked.texts)
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
-        names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
-        numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
-        if asked.settings.near:
-            nearest = [max((copy.amount for copy in one.nearest), default=np.nan) for one in found]
-            numbers["near copies"] = np.array([float(one.near) for one in found])
-            numbers["jaccard"] = np.array(nearest)
+        names = ["characters", "coverage", "single", "common", "longest", "documents", "copies"]
+        names += ["near", "jaccard"] if asked.settings.near else []
+        numbers = {
+            "near copies" if k == "near" else k: np.array([float(getattr(one, k)) for one in found])
+            for k in names
+        }
         if asked.settings.overlap:
             numbers["13-word overlap"] = self.overlap
 
-        def seen(which: str) -> list[tuple[Any, ...]]:
+        def seen(some: Sequence[searching.Sighting]) -> list[tuple[Any, ...]]:
             """Of each sighting text, set and rank, the amount, and where it is."""
-            some = [[*enumerate(getattr(one, which), 1)] for one in found]
-            return [(ids[i], sets[i], rank, *one[1:]) for i, mine in enumerate(some) for rank, one in mine]
+            each = ((i, enumerate(mine, 1)) for i, mine in groupby(some, itemgetter(0)))
+            return [(ids[i], sets[i], rank, *one[1:]) for i, mine in each for rank, one in mine]
 
         states = tuple(one.state for one in found)
         order = sorted(
@@ -642,12 +637,12 @@ class _Findings:
             for passage, documents in self._passages(i)
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*row[:3], *row[4:], row[3]) for row in seen("best")]
+        hits = [(*row[:3], *row[4:], row[3]) for row in seen(self.whole.best)]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
             _table("hits", ("id", "set", "rank", *place, "bytes"), hits),
             _table("marked", ("id", "found", "passage", "documents"), marked),
-            _table("near", ("id", "set", "rank", "jaccard", *place), seen("nearest")),
+            _table("near", ("id", "set", "rank", "jaccard", *place), seen(self.whole.nearest)),
         )
         return tables if asked.settings.near else tables[:-1]
 

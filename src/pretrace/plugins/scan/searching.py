@@ -181,7 +181,7 @@ class FileSearch:
         """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
         table, buffer = self._table, found.buffer
         places = np.arange(0, len(buffer) - BLOCK + 1, table.every)
-        known, keys = table.hashes.find(self._kernels.hash_blocks(buffer, places))
+        known, keys = self._kernels.find(self._kernels.hash_blocks(buffer, places), table.hashes)
         places = places[known]
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
         first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
@@ -223,11 +223,11 @@ class FileSearch:
             return
         words = _words_of(stream.strings)
         if grams:
-            self._found[grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
+            self._found[self._kernels.find(_sequences(*words, GRAM)[0], grams.table)[1]] = True
         if not held:
             return
         hashes, owners = _sequences(*words, SHINGLE)
-        at, key = held.table.find(hashes)
+        at, key = self._kernels.find(hashes, held.table)
         if not len(at):
             return
         documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.table.keys)))
