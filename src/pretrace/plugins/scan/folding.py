@@ -265,15 +265,20 @@ class Tail(NamedTuple):
 
 
 class Stream:
-    """Folded `strings` in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
-    its tail. `spans` and `rows` go by the string, in the order of the buffer; `begins` and `ends` are where columns
-    begin and end, and what ends before `fresh` of a column was found before. Who searches says in `holds` how much of
-    each column's end a run reaches over."""
+    """`strings` folded in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
+    its tail, and behind the `last` stream nothing comes. `spans` and `rows` go by the string, in the order of the
+    buffer; `begins` and `ends` are where columns begin and end, and what ends before `fresh` of a column was found
+    before. Who searches says in `holds` how much of each column's end a run reaches over."""
 
     def __init__(
-        self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[Tail], *, last: bool
+        self, strings: Strings, firsts: Numbers, tails: Sequence[Tail], *,
+        exact: bool, room: Bytes | None = None, last: bool = False,
     ) -> None:  # fmt: skip
-        self.buffer, self.strings, self.last = buffer, strings, last
+        self.strings, self.last = strings, last
+        behind: list[bytes | None] = [None] * len(strings.places)
+        for at, tail in zip(firsts.tolist(), tails, strict=True):
+            behind[at] = tail.content
+        self.buffer, spans = fold_strings(strings, exact=exact, behind=behind, room=room)
         self.fresh, self.ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
         self.begins = self.fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
         self.holds = np.zeros_like(self.begins)
@@ -316,12 +321,8 @@ def streams_of(
         firsts = np.append(0, np.flatnonzero(np.diff(strings.columns)) + 1)
         names = strings.columns[firsts].tolist()
         before = [tails.get(name, Tail()) for name in names]
-        behind: list[bytes | None] = [None] * len(strings.places)
-        for at, tail in zip(firsts.tolist(), before, strict=True):
-            behind[at] = tail.content
-        buffer, spans = fold_strings(strings, exact=exact, behind=behind, room=room)
-        room = buffer.base
-        made = Stream(buffer, strings, spans, firsts, before, last=False)
+        made = Stream(strings, firsts, before, exact=exact, room=room)
+        room = made.buffer.base
         yield made
         for name in names:
             tails.pop(name, None)
@@ -331,5 +332,4 @@ def streams_of(
     for tail in tails.values():
         if tail.is_held:
             last = Strings.of([b""], rows=[int(tail.rows[-1])])
-            buffer, spans = fold_strings(last, exact=exact, behind=[tail.content])
-            yield Stream(buffer, last, spans, np.zeros(1, np.int64), [tail], last=True)
+            yield Stream(last, np.zeros(1, np.int64), [tail], exact=exact, last=True)

@@ -344,9 +344,9 @@ class _FoundText:
         )
         self.own = self.coverage - self.common
         self.documents, self.copies, self.near = whole.counts[text].tolist()
+        self.state = self._find_state()
 
-    @cached_property
-    def state(self) -> State:
+    def _find_state(self) -> State:
         """Whether the text stands in the corpus: "whole" in one place; as a "template", with other words at the same
         places in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
         if self.characters < RUN:
@@ -490,7 +490,6 @@ class _Findings:
             **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
             level=0.0,
             exact=True,
-            assumption=say("scan.read"),
             p=None,
             units=len(usable),
             effect=Estimate(coverage, coverage, coverage),

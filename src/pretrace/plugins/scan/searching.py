@@ -177,7 +177,7 @@ class FileSearch:
         self._best: dict[int, list[Sighting]] = {}
         self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
-    def runs(self, found: Stream) -> Runs:
+    def _runs(self, found: Stream) -> Runs:
         """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
         table, buffer = self._table, found.buffer
         places = np.arange(0, len(buffer) - BLOCK + 1, table.every)
@@ -203,7 +203,7 @@ class FileSearch:
 
     def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer; what covers a text to `WHOLE` in one place is whole there."""
-        runs, keys = _select_runs(self.runs(stream), stream, self._sizes)
+        runs, keys = _select_runs(self._runs(stream), stream, self._sizes)
         if not len(runs):
             return
         held = np.concatenate([_held(runs, one, self._sizes) for one in keys])
