@@ -31,7 +31,6 @@ from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from benchmarks.speed.memory import status
 from pretrace.plugins.scan import scan as room
-from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.searching import BlockTable
 from pretrace.types import Corpus, Text
 
@@ -119,8 +118,7 @@ def corpus(data: Path, work: Path, kind: str, megabytes: int) -> Path:
 def asked(wanted: list[Text], *sources: Path, workers: int = 1) -> room.Searching:
     """A scan of these files for these texts."""
     made = Corpus("texts", tuple(wanted))
-    names = tuple(map(str, sources))
-    return room.Searching(made, None, files_of(names), room.ScanSettings(workers=workers), names)
+    return room.Searching(made, None, tuple(map(str, sources)), room.ScanSettings(workers=workers))
 
 
 def speed(data: Path, work: Path, *, kind: str, number: int, **_: Any) -> dict[str, Any]:

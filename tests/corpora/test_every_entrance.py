@@ -19,7 +19,6 @@ from pyarrow import ipc
 from pretrace.corpora import open_corpus, open_stream
 from pretrace.errors import PretraceError
 from pretrace.plugins.scan import scan as room
-from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.serve import Workspace
 from pretrace.plugins.serve.command import ServeSettings
 from pretrace.plugins.serve.uploads import take
@@ -146,7 +145,7 @@ FOLDERS = {
 def by_scan(path, tmp):
     """The texts that a scan finds whole, once each."""
     asked = Corpus("mine", tuple(Text(row["id"], row["text"]) for row in ROWS))
-    searching = room.Searching(asked, None, files_of([str(path)]), room.ScanSettings(workers=1))
+    searching = room.Searching(asked, None, (str(path),), room.ScanSettings(workers=1))
     found = room.scan(searching, tmp / "parts")
     if found.settings["searched"]["not read"]:
         raise PretraceError(str(found.reasons))

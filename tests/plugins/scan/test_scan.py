@@ -43,8 +43,7 @@ def place(tmp_path):
 def asked(place, **settings):
     """What a scan of that corpus is asked for."""
     texts, held = (open_corpus(place / name) for name in ("texts.jsonl", "held.jsonl"))
-    sources = (str(place / "corpus"),)
-    return room.Searching(texts, held, files_of(sources), room.ScanSettings(**settings), sources)
+    return room.Searching(texts, held, (str(place / "corpus"),), room.ScanSettings(**settings))
 
 
 def test_the_command_finds_what_is_there_and_nothing_else(place, call):

@@ -72,7 +72,7 @@ def searched(texts, documents, *, exact=True):
     strings = Strings.of(documents, columns=range(len(documents)))
     search = FileSearch(Table(FoldedTexts(texts, exact=True)))
     for stream in streams_of([strings], exact=exact):
-        for owner, text, start, end, at, characters, _ in search.runs(stream).tolist():
+        for owner, text, start, end, at, characters, _ in search._runs(stream).tolist():
             assert characters == len(texts[text][start:end].decode())
             there = (
                 len(documents[owner]) - int(stream.ends[np.searchsorted(stream.begins, at, "right") - 1]) + at
@@ -185,7 +185,7 @@ def test_what_stands_across_rows_and_buffers_is_one_run():
         numbers = [number + i // 2 for i in range(len(written))]
         batches.append(Strings.of(written, rows=numbers, columns=[1, 2] * len(some)))
         number += len(some)
-    found = [row for stream in streams_of(batches, exact=True) for row in search.runs(stream).tolist()]
+    found = [row for stream in streams_of(batches, exact=True) for row in search._runs(stream).tolist()]
     assert [row[:4] for row in found] == [[7, 0, 0, len(text)]]
 
 

@@ -14,7 +14,6 @@ from pretrace.cli.telling import Activity, shown, write_verdict
 from pretrace.corpora import open_corpus
 from pretrace.corpora.opening import Source
 from pretrace.errors import ExpressionError
-from pretrace.plugins.scan.corpus import files_of
 from pretrace.plugins.scan.scan import ScanSettings, Searching, delete_parts, plan_scan
 from pretrace.plugins.scan.scan import scan as search
 from pretrace.plugins.scan.searching import RUN
@@ -67,7 +66,7 @@ def scan(source: Source, searched: _Searched, settings: ScanSettings, given: Raw
     columns = replace(source.with_text_column(note).columns, label=source.columns.label or "")
     corpus = replace(source, columns=columns).open()
     heldout = open_corpus(searched.controls, columns.of_another) if searched.controls else None
-    asked = Searching(corpus, heldout, files_of(searched.corpus), settings, searched.corpus)
+    asked = Searching(corpus, heldout, searched.corpus, settings)
     if searched.plan or searched.out is None:
         words, plan = plan_scan(asked)
         return Reply([words], outcome="plan", statement=words, own={"plan": plan})
@@ -107,5 +106,5 @@ def _shown() -> Iterator[Callable[[int, int, int, int], None]]:
 
 def foresee(corpus: Corpus, searched: tuple[str, ...]) -> tuple[str, str]:
     """What a search of these texts would find, and what it costs, in words."""
-    words, _ = plan_scan(Searching(corpus, None, files_of(searched), ScanSettings(), searched))
+    words, _ = plan_scan(Searching(corpus, None, searched, ScanSettings()))
     return f"certain for every passage of {RUN} characters or more.", words

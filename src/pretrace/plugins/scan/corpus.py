@@ -74,7 +74,7 @@ def _kind_of(address: str, head: bytes) -> str:
     return SOURCE
 
 
-def _check_characters(raw: bytes | memoryview, file: CorpusFile) -> bool:
+def _check_characters(raw: bytes | memoryview, address: str) -> bool:
     """Whether the bytes say how their file is written, as those do that are not all ASCII: as UTF-8. TextsError where
     most of their lines that are not ASCII are no UTF-8, as in another encoding; single ones may be damaged."""
     if not np.frombuffer(raw, dtype=np.int8).min(initial=0):
@@ -83,7 +83,7 @@ def _check_characters(raw: bytes | memoryview, file: CorpusFile) -> bool:
     if not is_utf8(some, cut=True):
         lines = [line for line in some.split(b"\n")[:-1] or [some] if not line.isascii()]
         if 2 * sum(not is_utf8(line) for line in lines) > len(lines):
-            raise TextsError(not_utf8(some, file.address, option="--corpus-reading encoding"))
+            raise TextsError(not_utf8(some, address, option="--corpus-reading encoding"))
     return True
 
 
@@ -93,7 +93,7 @@ def files_of(sources: Sequence[str]) -> tuple[CorpusFile, ...]:
     found: dict[str, CorpusFile] = {}
     for source in sources:
         mine = _listed(source)
-        if not any(not one.fault for one in mine):
+        if all(one.fault for one in mine):
             told = f" ({mine[0].address}: {mine[0].fault})" if mine else ""
             raise TextsError(say("scan.refused.no_files", source=source, told=told))
         for one in mine:
@@ -105,7 +105,10 @@ def _listed(source: str) -> list[CorpusFile]:
     if "://" not in source:
         path = Path(source)
         if path.is_dir():
-            return _of_folder(path)
+            files, faults = walk(path)
+            made = [CorpusFile(str(path / n), 0, why) for n, why in faults.items() if not is_hidden(n)]
+            made += [_local(one) for name, one in files.items() if _may_hold_texts(name)]
+            return sorted(made, key=lambda one: one.address)
         base = Path(path.anchor)
         with suppress(ValueError, NotImplementedError):  # it is no pattern
             some = [path] if path.is_file() else sorted(base.glob(str(path.relative_to(base))))
@@ -130,14 +133,6 @@ def _listed(source: str) -> list[CorpusFile]:
     except Exception as error:  # noqa: BLE001 - file systems of others raise anything
         told = str(error).partition("\n")[0] or type(error).__name__
         raise TextsError(f"{source} cannot be listed: {told.rstrip('.')}.") from None
-
-
-def _of_folder(folder: Path) -> list[CorpusFile]:
-    """The files below a folder that hold texts or may do so, and what cannot be reached."""
-    files, faults = walk(folder)
-    made = [CorpusFile(str(folder / n), 0, why) for n, why in faults.items() if not is_hidden(n)]
-    made += [_local(path) for name, path in files.items() if _may_hold_texts(name)]
-    return sorted(made, key=lambda one: one.address)
 
 
 def _local(path: Path) -> CorpusFile:
@@ -240,7 +235,7 @@ class CorpusReader:
     def __init__(
         self, file: CorpusFile, text: str | None = None, exact: bool = False, encoding: str | None = None
     ) -> None:  # fmt: skip
-        self._file, self._column, self._exact, self._encoding = file, text, exact, encoding
+        self._file, self._exact, self._encoding = file, exact, encoding
         self._named = text.split(",") if text is not None else []
         self._wanted = [hash_of(0, one.encode()) for one in self._named]
         self.read = FileFacts(file.address)
@@ -260,30 +255,24 @@ class CorpusReader:
 
     def _strings(self, most: int | None) -> Iterator[Strings]:
         """The strings of the file, a buffer at a time; where it is not read to its end, no run goes on behind."""
-        address = self._file.address
-        for strings, told, number, place in self._batches():
-            empty = max(0, number - self.read.documents - len(np.unique(strings.rows)))
-            if self._column is not None and empty == number > 0:
-                why = f"{address} has no column {self._column}: name another with --corpus-reading column."
-                self.read = replace(self.read, unread=why)
-                break
-            self._first, self._told = self.read.documents, told
-            self.read = FileFacts(address, number, self.read.unreadable + empty, place)
-            yield strings
-            if most is not None and place >= most:
-                break
-            self._kept = {row: self.facts(row) for row in rows_of(self._tails.values())}
-        if self.read.unread or (most is not None and self.read.bytes >= most):
-            self._tails.clear()
-
-    def _batches(self) -> Iterator[_Batch]:
-        """What is read of the file at a time, up to where it breaks off."""
-        address, fault = self._file.address, self._file.fault
-        why = f"{address}: {fault}" if fault else ""
+        address, why = self._file.address, ""
         try:
-            if not fault:
-                with open_unpacked(address) as stream:
-                    yield from self._read(stream, self._file)
+            if self._file.fault:
+                raise TextsError(self._file.fault)
+            with open_unpacked(address) as stream:
+                for strings, told, number, place in self._read(stream):
+                    empty = max(0, number - self.read.documents - len(np.unique(strings.rows)))
+                    if self._named and empty == number > 0:
+                        column = ",".join(self._named)
+                        raise TextsError(
+                            f"{address} has no column {column}: name another with --corpus-reading column."
+                        )
+                    self._first, self._told = self.read.documents, told
+                    self.read = FileFacts(address, number, self.read.unreadable + empty, place)
+                    yield strings
+                    if most is not None and place >= most:
+                        break
+                    self._kept = {row: self.facts(row) for row in rows_of(self._tails.values())}
         except PretraceError as error:
             why = str(error) if str(error).startswith(address) else f"{address}: {error}"
         except Exception as error:
@@ -292,28 +281,27 @@ class CorpusReader:
                 raise
             said = str(error).partition("\n")[0] or type(error).__name__
             why = f"{address}: {said}"
-        if why:
-            self.read = replace(self.read, unread=why)
+        self.read = replace(self.read, unread=why)
+        if why or (most is not None and self.read.bytes >= most):
+            self._tails.clear()
 
-    def _read(self, stream: Any, file: CorpusFile) -> Iterator[_Batch]:
-        head = stream.peek(HEAD)[:HEAD]
-        kind = _kind_of(file.address, head)
+    def _read(self, stream: Any) -> Iterator[_Batch]:
+        """What is read of the file at a time, up to where it breaks off."""
+        address, head = self._file.address, stream.peek(HEAD)[:HEAD]
+        kind = _kind_of(address, head)
         columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self._encoding)
         if kind in (*LINES, ".txt", SOURCE):
-            written = as_utf8(stream, file.address, columns.encoding)
-            if kind in LINES and is_json_list(written):
-                stream, columns = written, USUAL  # which is UTF-8 now
-            else:
-                yield from (self._lines if kind in LINES else self._text)(written, file)
-                return
+            written = as_utf8(stream, address, columns.encoding)
+            if not (kind in LINES and is_json_list(written)):
+                return (self._lines if kind in LINES else self._text)(written)
+            stream, columns = written, USUAL  # which is UTF-8 now
         if kind == ".parquet" and stream.seekable():
-            yield from self._parquet(stream, file)
-            return
-        reading = TextReading(columns, file.address, list[Unreadable]().append, every_column=True)
-        others = rows_in(stream, kind, file.address, file.address, reading)
-        yield from self._rows(_warc_rows(stream) if kind == ".warc" else others, stream, file)
+            return self._parquet(stream)
+        reading = TextReading(columns, address, list[Unreadable]().append, every_column=True)
+        others = rows_in(stream, kind, address, address, reading)
+        return self._rows(_warc_rows(stream) if kind == ".warc" else others, stream)
 
-    def _rows(self, rows: Iterator[SourceRow], stream: Any, file: CorpusFile) -> Iterator[_Batch]:
+    def _rows(self, rows: Iterator[SourceRow], stream: Any) -> Iterator[_Batch]:
         """The strings of rows that hold every column of theirs."""
         number = read = 0
         while some := _some(rows):
@@ -322,9 +310,9 @@ class CorpusReader:
             strings = _strings_of(fields, range(first, number), self._wanted)
             read += len(strings.raw)
             place = place_of(stream, read)
-            yield strings, fields.__getitem__, number, min(file.size or place, place)
+            yield strings, fields.__getitem__, number, min(self._file.size or place, place)
 
-    def _lines(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+    def _lines(self, stream: IO[bytes]) -> Iterator[_Batch]:
         number, read, rest, checked = 0, 0, 0, False
         space = bytearray(2 * LINES_BYTES)  # the same one again and again, which is faster by a tenth
         while True:
@@ -338,9 +326,9 @@ class CorpusReader:
                 try:
                     json.loads(bytes(raw), strict=False)
                 except (ValueError, RecursionError):
-                    raise TextsError(f"{file.address}: it ends within a line, so it was cut off") from None
+                    raise TextsError("it ends within a line, so it was cut off") from None
             if cut:
-                checked = checked or _check_characters(raw, file)
+                checked = checked or _check_characters(raw, self._file.address)
                 strings, lines, odd = _strings_of_lines(raw, number, self._wanted)
                 if len(odd):  # what the kernel leaves to Python
                     items = [_item(raw[slice(*line)], "surrogateescape") for line in lines[odd].tolist()]
@@ -356,7 +344,7 @@ class CorpusReader:
             if not some:
                 return
 
-    def _parquet(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+    def _parquet(self, stream: IO[bytes]) -> Iterator[_Batch]:
         from pyarrow import parquet
 
         table = parquet.ParquetFile(stream, pre_buffer=False)
@@ -373,25 +361,24 @@ class CorpusReader:
                 if not self._named or name in self._named
                 for one in _leaves(column, hash_of(0, name.encode()), np.arange(first, number))
             ]
-            strings, place = Strings.joined([Strings.of([]), *every]), int(file.size * number / total)
+            strings, place = Strings.joined([Strings.of([]), *every]), int(self._file.size * number / total)
 
             def told(i: int, batch: Any = batch) -> object:
                 return batch.select(beside).slice(i, 1).to_pylist()[0]
 
             yield strings, told, number, place
 
-    def _text(self, stream: IO[bytes], file: CorpusFile) -> Iterator[_Batch]:
+    def _text(self, stream: IO[bytes]) -> Iterator[_Batch]:
         """A text file is one document, in pieces."""
-        rest, read, checked, facts = b"", 0, False, {0: {"id": file.address}}.get
-        while some := stream.read(BLOCK_BYTES):
-            checked = checked or _check_characters(some, file)
+        rest, read, checked, facts = b"", 0, False, {0: {"id": self._file.address}}.get
+        while (some := stream.read(BLOCK_BYTES)) or rest:
+            checked = checked or _check_characters(some, self._file.address)
             read, raw = read + len(some), rest + some
-            cut = _cut_of(raw) or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
+            cut = _cut_of(raw) if some else len(raw)
+            cut = cut or (len(raw) if len(raw) > 4 * BLOCK_BYTES else 0)
             rest = raw[cut:]
             if cut:
                 yield Strings.of([raw[:cut]]), facts, 1, place_of(stream, read)
-        if rest:
-            yield Strings.of([rest]), facts, 1, place_of(stream, read)
 
 
 def _some(rows: Iterator[SourceRow]) -> list[SourceRow]:

@@ -68,25 +68,13 @@ def _letters_of(character: str) -> str:
 _KEPT = ("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No")
 
 
-class Forms(NamedTuple):
+@cache
+def _forms(*, spaced: bool) -> tuple[npt.NDArray[Any], ...]:
     """The rule as arrays, for the kernels. `plain` is what a byte becomes that stands alone, 0 for nothing, from 0x80
     on where more must be looked at; `pairs` the same of two bytes, with their number from bit 16 on, and bit 31 where
     more must be looked at. `codes` says of a character: 0 it is dropped, 1 it stays, 2 it is an accent that
-    stays, else 8 times the place of its letters in `letters` and their number. `orders` are the classes of accents.
+    stays, else 32 times the place of its letters in `letters` and their number. `orders` are the classes of accents.
     `names` are the hashes of the names of entities, in order, and `meanings` [names, 2] their characters."""
-
-    plain: Bytes
-    pairs: npt.NDArray[np.uint32]
-    codes: npt.NDArray[np.int32]
-    letters: npt.NDArray[np.int32]
-    orders: Bytes
-    names: Hashes
-    meanings: npt.NDArray[np.int32]
-
-
-@cache
-def _forms(*, spaced: bool) -> Forms:
-    """The rule as arrays."""
     codes, letters = np.zeros(CHARACTERS, dtype=np.int32), [0]
     orders = np.zeros(CHARACTERS, dtype=np.uint8)
     for code in range(CHARACTERS):
@@ -119,8 +107,8 @@ def _forms(*, spaced: bool) -> Forms:
     named = sorted((hash_of(0, name), meaning) for name, meaning in _NAMES.items())
     meanings = [(*map(ord, meaning), 0)[:2] for _, meaning in named]
     names = np.array([one for one, _ in named], dtype=np.uint64)
-    codes_of, meant = np.array(letters, dtype=np.int32), np.array(meanings, dtype=np.int32)
-    return Forms(plain, pairs.astype(np.uint32), codes, codes_of, orders, names, meant)
+    letters_of, meant = np.array(letters, dtype=np.int32), np.array(meanings, dtype=np.int32)
+    return plain, pairs.astype(np.uint32), codes, letters_of, orders, names, meant
 
 
 _PRIME = 0x100000001B3
@@ -262,11 +250,6 @@ class HashTable(NamedTuple):
         first = np.append(np.flatnonzero(fresh).astype(kind), kind(len(ordered)))
         return cls(keys, first, bitmap, shift, np.append(buckets, len(keys)).astype(np.int32))
 
-    def find(self, hashes: Hashes) -> tuple[Numbers, Numbers]:
-        """Which of some hashes are keys, and which."""
-        found: tuple[Numbers, Numbers] = load_kernels().find(hashes, self)
-        return found
-
 
 # Streams
 
@@ -282,15 +265,20 @@ class Tail(NamedTuple):
 
 
 class Stream:
-    """Folded `strings` in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
-    its tail. `spans` and `rows` go by the string, in the order of the buffer; `begins` and `ends` are where columns
-    begin and end, and what ends before `fresh` of a column was found before. Who searches says in `holds` how much of
-    each column's end a run reaches over."""
+    """`strings` folded in one buffer, those of a column one behind the other; those at `firsts` begin a column, behind
+    its tail, and behind the `last` stream nothing comes. `spans` and `rows` go by the string, in the order of the
+    buffer; `begins` and `ends` are where columns begin and end, and what ends before `fresh` of a column was found
+    before. Who searches says in `holds` how much of each column's end a run reaches over."""
 
     def __init__(
-        self, buffer: Bytes, strings: Strings, spans: Spans, firsts: Numbers, tails: Sequence[Tail], *, last: bool
+        self, strings: Strings, firsts: Numbers, tails: Sequence[Tail], *,
+        exact: bool, room: Bytes | None = None, last: bool = False,
     ) -> None:  # fmt: skip
-        self.buffer, self.strings, self.last = buffer, strings, last
+        self.strings, self.last = strings, last
+        behind: list[bytes | None] = [None] * len(strings.places)
+        for at, tail in zip(firsts.tolist(), tails, strict=True):
+            behind[at] = tail.content
+        self.buffer, spans = fold_strings(strings, exact=exact, behind=behind, room=room)
         self.fresh, self.ends = spans[firsts, 0], np.append(spans[firsts[1:] - 1, 1], spans[-1, 1])
         self.begins = self.fresh - np.array([len(tail.content) for tail in tails], dtype=np.int64)
         self.holds = np.zeros_like(self.begins)
@@ -333,12 +321,8 @@ def streams_of(
         firsts = np.append(0, np.flatnonzero(np.diff(strings.columns)) + 1)
         names = strings.columns[firsts].tolist()
         before = [tails.get(name, Tail()) for name in names]
-        behind: list[bytes | None] = [None] * len(strings.places)
-        for at, tail in zip(firsts.tolist(), before, strict=True):
-            behind[at] = tail.content
-        buffer, spans = fold_strings(strings, exact=exact, behind=behind, room=room)
-        room = buffer.base
-        made = Stream(buffer, strings, spans, firsts, before, last=False)
+        made = Stream(strings, firsts, before, exact=exact, room=room)
+        room = made.buffer.base
         yield made
         for name in names:
             tails.pop(name, None)
@@ -348,5 +332,4 @@ def streams_of(
     for tail in tails.values():
         if tail.is_held:
             last = Strings.of([b""], rows=[int(tail.rows[-1])])
-            buffer, spans = fold_strings(last, exact=exact, behind=[tail.content])
-            yield Stream(buffer, last, spans, np.zeros(1, np.int64), [tail], last=True)
+            yield Stream(last, np.zeros(1, np.int64), [tail], exact=exact, last=True)

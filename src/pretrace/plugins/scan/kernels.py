@@ -6,44 +6,20 @@ from typing import Any
 
 import numba
 import numpy as np
-from llvmlite import ir
-from numba import extending, types
-from numba.np import arrayobj
 
 from pretrace.plugins.scan.folding import BLOCK, GAP, MARKS, SPACE, TAG
 from pretrace.plugins.scan.searching import COMMON, SHORT
 
-intrinsic: Any = extending.intrinsic
-make_array: Any = arrayobj.make_array
 compiled: Any = numba.njit(nogil=True, cache=True)
 
 
-def _pointer(context: Any, builder: Any, signature: Any, arguments: Any, bits: int) -> Any:
-    """Where a number of so many bits is in an array, given with a place, wherever that lies."""
-    data = make_array(signature.args[0])(context, builder, arguments[0]).data
-    return builder.bitcast(builder.gep(data, [arguments[1]]), ir.IntType(bits).as_pointer())
-
-
-@intrinsic
-def _load(_typing: Any, array: Any, place: Any) -> Any:
-    """The 8 bytes of an array from a place on as one number."""
-
-    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(_pointer(context, builder, signature, arguments, 64), align=1)
-
-    return types.uint64(array, types.int64), made
-
-
-@intrinsic
-def _store_pair(_typing: Any, array: Any, place: Any, number: Any) -> Any:
-    """Write a number as 2 bytes of an array."""
-
-    def made(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pair = builder.trunc(arguments[2], ir.IntType(16))
-        builder.store(pair, _pointer(context, builder, signature, arguments, 16), align=1)
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64, types.uint64), made
+@compiled
+def _load(raw: Any, i: int) -> Any:
+    """The 8 bytes of an array from a place on as one number; what is compiled of it is one load."""
+    at, number = np.uint64(i), np.uint64(0)
+    for k in range(8):
+        number |= np.uint64(raw[at + np.uint64(k)]) << np.uint64(8 * k)
+    return number
 
 
 _TOPS = np.uint64(0x8080808080808080)
@@ -262,9 +238,7 @@ def _read_entity(raw: Any, i: int, end: int, names: Any) -> tuple[int, int, int]
         if at > digits and at < end and raw[at] == 59:
             return (code if code < 0x110000 and not 0xD800 <= code < 0xE000 else -1), -1, at + 1
         return -1, -1, i
-    if i >= end or not _is_letter(raw[i]):
-        return -1, -1, i
-    name, at = BASIS, i
+    name, at = BASIS, i  # no name begins with a digit
     while at < end and at - i < 32 and (_is_letter(raw[at]) or 48 <= raw[at] <= 57):
         name = (name ^ np.uint64(raw[at])) * PRIME
         at += 1
@@ -280,7 +254,7 @@ def fold(
     raw: Any, places: Any, escaped: Any, left: int, heads: Any, sizes: Any, rule: Any, exact: bool, spaced: bool,
     out: Any, spans: Any,
 ) -> int:  # fmt: skip
-    """Fold strings into `out` by the rule (`Forms`), one behind the other; the end, or -1 where the room is too small.
+    """Fold strings into `out` by the rule (`_forms`), one behind the other; the end, or -1 where the room is too small.
     Where `sizes` of a string is no -1, a gap and so many bytes of `heads` come before it. `left` bytes are needed at
     least."""
     plain, pairs, codes, letters, orders, names, meanings = rule
@@ -313,7 +287,7 @@ def fold(
                 if (one | two | three | four) >> 31:
                     break
                 for pair in (one, two, three, four):
-                    _store_pair(out, n, pair)
+                    out[np.uint64(n)], out[np.uint64(n + 1)] = np.uint8(pair), np.uint8(pair >> 8)
                     n += np.int64(pair >> 16)
                 i += 8
             while i < end:

@@ -78,20 +78,15 @@ class LabelledStream(TextStream):
         """The texts that have a label, in order; TextsError for one that the scan did not look for."""
         members = {"whole": True, "no": False}
         for text in self._stream.texts(tell):
-            row = self._row(text)
+            where = {"found": self._folder, "id": text.id, "source": self.source}
+            if (row := self._rows.get(text.id)) is None:
+                raise TextsError(say("scan.refused.not_looked", **where))
+            content = FoldedTexts([text.text.encode("utf-8", "surrogatepass")], exact=self._is_exact)
+            if len(content.letters(0)) - 1 != row["characters"]:  # another text of this id
+                raise TextsError(say("scan.refused.other_text", **where))
             if (member := members.get(row["found"])) is not None:
                 copies = str(int(row["copies"] or row["documents"]))
                 yield replace(text, member=member, meta={**text.meta, "copies": copies})
         kinds = Counter(members.get(row["found"]) for row in self._rows.values())
         numbers = {"members": kinds[True], "nonmembers": kinds[False], "neither": kinds[None]}
         self.notes = (*self._stream.notes, say("scan.labelled", slight=SLIGHT, **numbers))
-
-    def _row(self, text: Text) -> dict[str, Any]:
-        """What was found of a text; TextsError where the scan did not look for it, or for another one of its id."""
-        where = {"found": self._folder, "id": text.id, "source": self.source}
-        if text.id not in self._rows:
-            raise TextsError(say("scan.refused.not_looked", **where))
-        content = FoldedTexts([text.text.encode("utf-8", "surrogatepass")], exact=self._is_exact)
-        if len(content.letters(0)) - 1 != self._rows[text.id]["characters"]:
-            raise TextsError(say("scan.refused.other_text", **where))
-        return self._rows[text.id]

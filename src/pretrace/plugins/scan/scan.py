@@ -7,7 +7,6 @@ have none, and so does another machine that shares the folder (`shard`). The ans
 from __future__ import annotations
 
 import hashlib
-import itertools
 import threading
 import time
 import zlib
@@ -19,6 +18,8 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal, get_args
 from zipfile import BadZipFile
@@ -31,7 +32,7 @@ from pretrace.corpora.opening import record_corpus
 from pretrace.errors import OutputError, TextsError
 from pretrace.frequencies.counting import count_cores
 from pretrace.plugins.scan import searching
-from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts
+from pretrace.plugins.scan.corpus import CorpusFile, CorpusReader, FileFacts, files_of
 from pretrace.plugins.scan.folding import FoldedTexts, Numbers, Strings, fold_pieces, streams_of
 from pretrace.plugins.scan.searching import COMMON, GRAM, NEAR, RUN, SHINGLE, SLIGHT, WHOLE, TextSequences
 from pretrace.registry import require
@@ -48,7 +49,7 @@ LEVEL = 0.01
 """The chance at which so many more texts than controls may be whole where both are alike."""
 _PROBED = 50 << 20
 """Bytes that a plan reads to tell the time."""
-MARKED, MARKED_CHARACTERS = 20, 6000
+_MARKED, _MARKED_CHARACTERS = 20, 6000
 """Texts that the report shows with their passages marked, and characters of each."""
 _UNIQUE, _FEW = 300, 3
 """Letters and digits of a passage in no other document than those that hold the whole text, from which on no other text
@@ -126,19 +127,19 @@ class ScanSettings:
 
 @dataclass(eq=False)
 class Searching:
-    """What is looked for, in which files, and how; `sources` are what named the files. `texts` are those of both sides
+    """What is looked for, in which `files`, which `sources` name, and how. `texts` are those of both sides
     as they are given, `written` in bytes, and `folded` as they are compared, those of the collection first and the
     control texts behind them. `name` is what the corpus is called, by its sources, `columns` says which of it are
     searched, and `digest` is a hash of what is looked for, and how. TextsError where no text is long enough to be
-    found."""
+    found, and for a source with no file that is read."""
 
     corpus: Corpus
     heldout: Corpus | None
-    files: tuple[CorpusFile, ...]
+    sources: tuple[str, ...]
     settings: ScanSettings
-    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self.files = files_of(self.sources)
         self.exact = self.settings.match == "exact"
         self.texts = (*self.corpus.texts, *(self.heldout.texts if self.heldout else ()))
         self.written = [one.text.encode("utf-8", "surrogatepass") for one in self.texts]
@@ -146,7 +147,7 @@ class Searching:
         if all(len(self.folded.letters(i)) <= RUN for i in range(len(self.corpus))):
             raise TextsError(say("scan.refused.too_short", name=self.corpus.name, run=RUN))
         settings, column = self.settings, self.settings.corpus_column
-        names = [Path(one).name or one for one in self.sources or [one.address for one in self.files]]
+        names = [Path(one).name or one for one in self.sources]
         self.name = first_of(names[:3], len(names))
         self.columns = "in every column with text" if column is None else f"in the column {column!r} alone"
         texts = hashlib.sha256(
@@ -156,19 +157,13 @@ class Searching:
         self.digest = " ".join((texts.hexdigest(), *more))
 
     @cached_property
-    def _blocks(self) -> searching.BlockTable:
-        """The texts as documents are compared with them, by their blocks."""
-        return searching.BlockTable(self.folded)
-
-    @cached_property
-    def _shingles(self) -> TextSequences | None:
-        """The same by sequences of 5 words, where near copies are wanted."""
-        return TextSequences(self.written, SHINGLE) if self.settings.near else None
-
-    @cached_property
-    def _grams(self) -> TextSequences | None:
-        """The same by sequences of 13 words, where their overlap is wanted."""
-        return TextSequences(self.written, GRAM) if self.settings.overlap else None
+    def _table(self) -> searching.BlockTable:
+        """The texts as documents are compared with them."""
+        near, overlap = self.settings.near, self.settings.overlap
+        shingles = TextSequences(self.written, SHINGLE) if near else None
+        return searching.BlockTable(
+            self.folded, shingles, TextSequences(self.written, GRAM) if overlap else None
+        )
 
     def _open(self) -> tuple[str, Callable[[CorpusFile], searching.ScanPart]]:
         """In a worker: the hash of what is looked for, and what searches a file."""
@@ -198,8 +193,8 @@ def plan_scan(asked: Searching) -> tuple[str, dict[str, Any]]:
     words = say("scan.plan.read", files=len(files), size=size / 1e6, columns=asked.columns)
     if seconds is not None:
         words += f" {say('scan.plan.takes', seconds=duration(seconds), probed=read / 1e6)}"
-    plan = {"files": len(files), "bytes": size, "probed": read, "seconds": seconds}
-    return words, {**plan, "columns": asked.columns}
+    figures = {"files": len(files), "bytes": size, "probed": read, "seconds": seconds}
+    return words, figures | {"columns": asked.columns}
 
 
 def scan(
@@ -213,23 +208,24 @@ def scan(
     missing = [  # those that broke off are tried again
         file for file in mine if (part := _part(parts, file)) is None or any(one.unread for one in part.files)
     ]
-    lock, size = threading.Lock(), sum(file.size for file in mine)
+    lock, stop, size = threading.Lock(), threading.Event(), sum(file.size for file in mine)
     done = [len(mine) - len(missing), size - sum(file.size for file in missing)]
 
     def add(read: int, *, files: int = 0) -> None:
+        if stop.is_set():
+            raise CancelledError
         with lock:  # over all threads
             done[:] = done[0] + files, done[1] + read
             if watch is not None:
                 watch(done[0], len(mine), done[1], size)
 
-    if missing and elsewhere is None:
-        _search(asked, missing, parts, add)
-    elif missing and elsewhere is not None:
-        for file, part in elsewhere(
-            asked._open, ((file, f"the file {file.address}", file) for file in missing)
-        ):
+    if missing and elsewhere:
+        pieces = ((file, f"the file {file.address}", file) for file in missing)
+        for file, part in elsewhere(asked._open, pieces):
             write_atomically(_path(parts, file), part.save)
             add(file.size, files=1)
+    elif missing:
+        _search(asked, missing, parts, add, stop)
     # one at a time: a part holds much where much was found
     whole = searching.merge_parts(_part(parts, file) for file in asked.files)
     return None if whole is None else _Findings(asked, whole)._verdict(time.perf_counter() - began)
@@ -246,28 +242,29 @@ def _search_file(
     what ends the search."""
     settings, before = asked.settings, 0
     reader = CorpusReader(file, settings.corpus_column, asked.exact, settings.corpus_encoding)
-    search = searching.FileSearch(asked._blocks, file.address, asked._shingles, asked._grams)
+    search = searching.FileSearch(asked._table, file.address)
     for stream in reader.documents(most):
         read(reader.read.bytes - before)
+        search.add_words(stream, reader.facts)
         search.add(stream, reader.facts)
         before = reader.read.bytes
     return search.part(reader.read)
 
 
-def _search(asked: Searching, files: Sequence[CorpusFile], parts: Path, add: Callable[..., None]) -> None:
-    """Search files, several at once, each into a part of its own; the first error ends them all."""
-    stop = threading.Event()
-    _ = asked._blocks, asked._shingles, asked._grams  # made once, before there are threads
-
-    def read(size: int) -> None:
-        if stop.is_set():
-            raise CancelledError
-        add(size)
+def _search(
+    asked: Searching,
+    files: Sequence[CorpusFile],
+    parts: Path,
+    add: Callable[..., None],
+    stop: threading.Event,
+) -> None:
+    """Search files, several at once, each into a part of its own; the first error ends them all, by `stop`."""
+    _ = asked._table  # made once, before there are threads
 
     def one(file: CorpusFile) -> None:
         try:
-            read(0)
-            part = _search_file(asked, file, read=read)
+            add(0)
+            part = _search_file(asked, file, read=add)
             write_atomically(_path(parts, file), part.save)
             add(0, files=1)
         except CancelledError:
@@ -327,12 +324,10 @@ class _FoundText:
     """What the corpus holds of one text, whose characters begin at the bytes `first`, and where the documents that hold
     it change (`changes`). Its passages go from character `starts` to `ends` and stand in `counts` documents.
     `coverage` is the share of its characters in runs, `common` the share in passages that stand in very many documents,
-    `own` that in others, `longest` its longest run in characters, `documents` how many hold a run, `copies` how many
-    hold the whole text.
-    `near` counts near copies, `nearest` names the nearest of them."""
+    `own` that in others, `single` that in one document, `longest` its longest run in characters, `documents` how many
+    hold a run, `copies` how many hold the whole text. `near` counts near copies, `jaccard` is that of the nearest."""
 
-    best: tuple[searching.Sighting, ...] = ()
-    nearest: tuple[searching.Sighting, ...] = ()
+    single, jaccard = 0.0, np.nan
 
     def __init__(
         self, whole: searching.ScanPart, text: int, first: npt.NDArray[np.intp], changes: Numbers
@@ -349,25 +344,9 @@ class _FoundText:
         )
         self.own = self.coverage - self.common
         self.documents, self.copies, self.near = whole.counts[text].tolist()
-        self._size = max(1, int(first[-1]))
+        self.state = self._find_state()
 
-    @property
-    def single(self) -> float:
-        """The share that one document holds."""
-        return max((one.amount for one in self.best), default=0) / self._size
-
-    def _unique(self, beside: _FoundText) -> int:
-        """The longest stretch of characters that no document holds but those that hold the whole text, which are few,
-        and no other text of the collection, in which `beside` is what was found of it."""
-        if not 0 < self.copies <= _FEW:
-            return 0
-        there, others = (np.repeat(one.counts, one.ends - one.starts) for one in (self, beside))
-        alone = (there > 0) & (there <= self.copies) & (others <= 1)
-        edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
-        return int((edges[1::2] - edges[::2]).max(initial=0))
-
-    @cached_property
-    def state(self) -> State:
+    def _find_state(self) -> State:
         """Whether the text stands in the corpus: "whole" in one place; as a "template", with other words at the same
         places in many documents; in "part"; "common" (only in passages of very many documents), "no" or "too short"."""
         if self.characters < RUN:
@@ -395,10 +374,10 @@ def _summarise_texts(whole: searching.ScanPart, texts: FoldedTexts) -> list[_Fou
         _FoundText(whole, text, texts.letters(text), whole.changes[first:last] - (texts.spans[text, 0], 0))
         for text, (first, last) in enumerate(mine)
     ]
-    for one in whole.best:
-        found[one.text].best += (one,)
-    for one in whole.nearest:
-        found[one.text].nearest += (one,)
+    for one in reversed(whole.best):  # the largest amount of a text comes first
+        found[one.text].single = one.amount / int(texts.sizes[one.text])
+    for one in reversed(whole.nearest):
+        found[one.text].jaccard = one.amount
     return found
 
 
@@ -420,25 +399,6 @@ def _written_place(raw: bytes, place: int) -> int:
     while 0 < found < len(raw) and raw[found] & 0xC0 == 0x80:
         found -= 1
     return found
-
-
-def _list_passages(
-    raw: bytes, letters: npt.NDArray[np.intp], found: _FoundText, most: int, *, exact: bool
-) -> Iterator[tuple[str, int]]:
-    """The passages of a text as they are written in it, up to so many characters, with the documents of each; its
-    folded characters begin at `letters`."""
-    at = 0
-    for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
-        end = int(letters[last])
-        if last == found.characters:
-            end = len(raw)
-        elif not exact:
-            end = _written_place(raw[: 8 * most], end)
-        said = raw[at:end].decode("utf-8", "ignore")
-        yield said[:most], documents
-        at, most = end, most - len(said)
-        if most <= 0:
-            return
 
 
 def _find_own_files(files: Sequence[CorpusFile], path: str) -> tuple[CorpusFile, ...]:
@@ -467,27 +427,25 @@ class _FoundSide:
         return sum(self.counts[state] for state in states)
 
 
-def _chance_of(mine: _FoundSide, other: _FoundSide) -> float:
-    """The chance of so many whole documents or more in a random division (Fisher's exact test, one-sided)."""
-    from scipy.stats import hypergeom
-
-    both = mine.units + other.units, mine.whole + other.whole
-    return float(hypergeom.sf(mine.whole - 1, *both, mine.units))
-
-
 class _Findings:
     """What a search came to: `found` of each text, the sides, the 13-word `overlap`, what was not read (`unread`), the
-    chance of so many whole texts beside the controls, and the whole texts with a `unique` passage where there are no
-    controls."""
+    `chance` of so many whole documents or more in a random division from the controls, and the whole texts with a
+    `unique` passage where there are no controls."""
 
     def __init__(self, asked: Searching, whole: searching.ScanPart) -> None:
         self.asked, self.whole, suspect = asked, whole, len(asked.corpus)
         self.found = found = _summarise_texts(whole, asked.folded)
         self.mine = _FoundSide(asked.corpus.texts, found[:suspect])
         self.controls = _FoundSide(asked.heldout.texts, found[suspect:]) if asked.heldout else None
-        self.overlap = asked._grams.shares(whole.grams) if asked._grams else np.full(len(found), np.nan)
+        grams = asked._table.grams if asked.settings.overlap else None
+        self.overlap = grams.shares(whole.grams) if grams else np.full(len(found), np.nan)
         self.unread = [one for one in whole.files if one.unread or one.unreadable]
-        self.chance = _chance_of(self.mine, self.controls) if self.controls else None
+        self.chance: float | None = None
+        if other := self.controls:  # Fisher's exact test, one-sided
+            from scipy.stats import hypergeom
+
+            both = self.mine.units + other.units, self.mine.whole + other.whole
+            self.chance = float(hypergeom.sf(self.mine.whole - 1, *both, self.mine.units))
         self.unique = 0 if self.controls or not self.mine.whole else _count_unique(asked, found)
 
     @property
@@ -522,7 +480,6 @@ class _Findings:
                 "control texts": controls.counts.total(),
                 "p of so many more whole texts than controls": self.chance,
             }
-        held = {"heldout": record_corpus(asked.heldout)} if asked.heldout else {}
         given = {name: value for name, value in asdict(asked.settings).items() if value not in (None, "")}
         return Verdict(
             test="scan",
@@ -533,7 +490,6 @@ class _Findings:
             **fill(sentences_of("scan.said"), run=RUN, name=corpus.name, where=asked.name),
             level=0.0,
             exact=True,
-            assumption=say("scan.read"),
             p=None,
             units=len(usable),
             effect=Estimate(coverage, coverage, coverage),
@@ -547,7 +503,7 @@ class _Findings:
             statements=statements_of(asked.settings),
             settings={
                 "corpus": record_corpus(corpus),
-                **held,
+                **({"heldout": record_corpus(asked.heldout)} if asked.heldout else {}),
                 "searched": {
                     "sources": list(asked.sources),
                     "files": [asdict(one) for one in asked.files[:1000]],
@@ -634,25 +590,40 @@ class _Findings:
                 some = {"number": int((able > 0).sum()), "texts": len(able), "mean": able.mean()}
                 yield say("scan.overlap", **numbers, **some)
 
+    def _passages(self, text: int) -> Iterator[tuple[str, int]]:
+        """The first passages of a text as they are written in it, with the documents of each."""
+        raw, found, at, most = self.asked.written[text], self.found[text], 0, _MARKED_CHARACTERS
+        letters = self.asked.folded.letters(text)
+        for last, documents in zip(found.ends.tolist(), found.counts.tolist(), strict=True):
+            end = int(letters[last])
+            if last == found.characters:
+                end = len(raw)
+            elif not self.asked.exact:
+                end = _written_place(raw[: 8 * most], end)
+            said = raw[at:end].decode("utf-8", "ignore")
+            yield said[:most], documents
+            at, most = end, most - len(said)
+            if most <= 0:
+                return
+
     def _tables(self) -> tuple[Table, ...]:
         """The texts, their hits and near copies, and the passages of those that were found most, the worst first."""
         asked, found, texts = self.asked, self.found, self.asked.corpus.texts
-        written, ids = asked.written, tuple(text.id for text in asked.texts)
+        ids = tuple(text.id for text in asked.texts)
         sets = ("texts",) * len(texts) + ("heldout",) * (len(found) - len(texts))
-        names = ("characters", "coverage", "single", "common", "longest", "documents", "copies")
-        numbers = {name: np.array([float(getattr(one, name)) for one in found]) for name in names}
-        if asked.settings.near:
-            nearest = [max((copy.amount for copy in one.nearest), default=np.nan) for one in found]
-            numbers["near copies"] = np.array([float(one.near) for one in found])
-            numbers["jaccard"] = np.array(nearest)
+        names = ["characters", "coverage", "single", "common", "longest", "documents", "copies"]
+        names += ["near", "jaccard"] if asked.settings.near else []
+        numbers = {
+            "near copies" if k == "near" else k: np.array([float(getattr(one, k)) for one in found])
+            for k in names
+        }
         if asked.settings.overlap:
             numbers["13-word overlap"] = self.overlap
 
-        def seen(which: str) -> list[tuple[Any, ...]]:
+        def seen(some: Sequence[searching.Sighting]) -> list[tuple[Any, ...]]:
             """Of each sighting text, set and rank, the amount, and where it is."""
-            every = zip(ids, sets, found, strict=True)
-            some = ((name, kind, enumerate(getattr(one, which), 1)) for name, kind, one in every)
-            return [(name, kind, rank, *one[1:]) for name, kind, mine in some for rank, one in mine]
+            each = ((i, enumerate(mine, 1)) for i, mine in groupby(some, itemgetter(0)))
+            return [(ids[i], sets[i], rank, *one[1:]) for i, mine in each for rank, one in mine]
 
         states = tuple(one.state for one in found)
         order = sorted(
@@ -660,31 +631,35 @@ class _Findings:
         )
         marked = [
             (texts[i].id, states[i], passage, documents)
-            for i in order[:MARKED]
+            for i in order[:_MARKED]
             if found[i].coverage
-            for passage, documents in _list_passages(
-                written[i], asked.folded.letters(i), found[i], MARKED_CHARACTERS, exact=asked.exact
-            )
+            for passage, documents in self._passages(i)
         ]
         place = ("file", "document", "document id", "url", "date")
-        hits = [(*row[:3], *row[4:], row[3]) for row in seen("best")]
+        hits = [(*row[:3], *row[4:], row[3]) for row in seen(self.whole.best)]
         tables = (
             Table("texts", {"id": ids, "set": sets, "found": states, **numbers}),
             _table("hits", ("id", "set", "rank", *place, "bytes"), hits),
             _table("marked", ("id", "found", "passage", "documents"), marked),
-            _table("near", ("id", "set", "rank", "jaccard", *place), seen("nearest")),
+            _table("near", ("id", "set", "rank", "jaccard", *place), seen(self.whole.nearest)),
         )
         return tables if asked.settings.near else tables[:-1]
 
 
 def _count_unique(asked: Searching, found: Sequence[_FoundText]) -> int:
-    """Whole texts with a long passage in no other document of the corpus and no other text of the collection."""
-    search = searching.FileSearch(asked._blocks)
+    """Whole texts with a long stretch of characters that no document holds but those that hold the whole text, which
+    are few, and no other text of the collection."""
+    search = searching.FileSearch(asked._table)
     for stream in streams_of([Strings.of(asked.written)], exact=asked.exact):
         search.add(stream, lambda _: ("", "", ""))
-    own = _summarise_texts(search.part(FileFacts("")), asked.folded)
-    both = zip(found, own, strict=True)  # there are no controls
-    return sum(one.state == "whole" and one._unique(beside) >= _UNIQUE for one, beside in both)
+    number, own = 0, _summarise_texts(search.part(FileFacts("")), asked.folded)
+    for one, beside in zip(found, own, strict=True):  # there are no controls
+        if one.state == "whole" and one.copies <= _FEW:
+            there, others = (np.repeat(two.counts, two.ends - two.starts) for two in (one, beside))
+            alone = (there > 0) & (there <= one.copies) & (others <= 1)
+            edges = np.flatnonzero(np.diff(alone, prepend=False, append=False))
+            number += bool((edges[1::2] - edges[::2] >= _UNIQUE).any())
+    return number
 
 
 _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
@@ -692,6 +667,5 @@ _NUMBERS = frozenset(("rank", "document", "documents", "bytes", "jaccard"))
 
 def _table(name: str, columns: Sequence[str], rows: Sequence[tuple[Any, ...]]) -> Table:
     """Rows as a table; the columns of `_NUMBERS` are float64."""
-    cells = zip(*rows, strict=True) if rows else itertools.repeat(())
-    made = zip(columns, cells, strict=False)
-    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in made})
+    cells = {column: tuple(row[i] for row in rows) for i, column in enumerate(columns)}
+    return Table(name, {k: np.array(v, dtype=np.float64) if k in _NUMBERS else v for k, v in cells.items()})

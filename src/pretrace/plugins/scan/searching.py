@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,10 +72,14 @@ DOCUMENT, TEXT, START, END, AT, CHARACTERS, STRING = range(7)
 
 class BlockTable:
     """The blocks of the texts; the corpus is cut at every `every`-th byte. `places[first[i]:first[i + 1]]` of the i-th
-    hash are the places of blocks that are all the same. `repeats` says of a hash whether a
-    text holds it more than `REPEATS` times, of which no more are kept."""
+    hash are the places of blocks that are all the same. `repeats` says of a hash whether a text holds it more than
+    `REPEATS` times, of which no more are kept. Beside them the `shingles` and `grams` of the texts, where near copies
+    or the overlap are wanted."""
 
-    def __init__(self, texts: FoldedTexts) -> None:
+    def __init__(
+        self, texts: FoldedTexts, shingles: TextSequences | None = None, grams: TextSequences | None = None
+    ) -> None:
+        self.shingles, self.grams = shingles, grams
         sizes, starts = texts.sizes, texts.spans[:, 0]
         self.texts, (stride, self.every) = texts, (1, BLOCK) if sizes.sum() <= SPARSE else (3, 8)
         kind = np.int32 if len(texts.buffer) < 1 << 31 else np.int64
@@ -156,18 +160,11 @@ class TextSequences:
 
 class FileSearch:
     """Looks for the texts of a table in the streams of one file, and adds up what it finds: it depends on no other
-    file. It also looks for near copies by their `shingles`, and for the `grams`, where these are wanted."""
+    file."""
 
-    def __init__(
-        self,
-        table: BlockTable,
-        file: str = "",
-        shingles: TextSequences | None = None,
-        grams: TextSequences | None = None,
-    ) -> None:
+    def __init__(self, table: BlockTable, file: str = "") -> None:
         self._table, self._file, self._kernels = table, file, load_kernels()
-        self._shingles, self._grams = shingles, grams
-        self._found = np.zeros(len(grams.table.keys) if grams else 0, dtype=np.bool_)
+        self._found = np.zeros(len(table.grams.table.keys) if table.grams else 0, dtype=np.bool_)
         self._nearest: list[Sighting] = []
         self._seen: Numbers = np.tile([0, -1], (len(table.hashes.keys), 1))
         self._recent = np.zeros(_RECENT, dtype=np.int64)
@@ -180,11 +177,11 @@ class FileSearch:
         self._best: dict[int, list[Sighting]] = {}
         self._open: Runs = np.zeros((0, 4), dtype=np.int64)
 
-    def runs(self, found: Stream) -> Runs:
+    def _runs(self, found: Stream) -> Runs:
         """The runs of a stream, in order; those that may go on behind its end are left for the next one."""
         table, buffer = self._table, found.buffer
         places = np.arange(0, len(buffer) - BLOCK + 1, table.every)
-        known, keys = table.hashes.find(self._kernels.hash_blocks(buffer, places))
+        known, keys = self._kernels.find(self._kernels.hash_blocks(buffer, places), table.hashes)
         places = places[known]
         strings = np.searchsorted(found.spans[:, 0], places, side="right") - 1
         first, rows, gathered = 0, np.empty((ROWS, 5), dtype=np.int64), [np.empty((0, 5), dtype=np.int64)]
@@ -206,12 +203,10 @@ class FileSearch:
 
     def add(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
         """The documents of a buffer; what covers a text to `WHOLE` in one place is whole there."""
-        if self._shingles or self._grams:
-            self._add_words(stream, facts)
-        runs, places = _select_runs(self.runs(stream), stream, self._sizes)
+        runs, keys = _select_runs(self._runs(stream), stream, self._sizes)
         if not len(runs):
             return
-        held = np.concatenate([_held(runs, one, self._sizes) for one in places])
+        held = np.concatenate([_held(runs, one, self._sizes) for one in keys])
         self._count(runs, rows_of(stream.tails))
         np.maximum.at(self._longest, runs[:, TEXT], runs[:, CHARACTERS])
         held = held[np.lexsort((-held[:, 2], held[:, 0], held[:, 1]))]
@@ -221,15 +216,18 @@ class FileSearch:
         self._last_whole[whole[:, 0]] = whole[:, 1]
         self._sight(held, facts)
 
-    def _add_words(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
-        """The sequences of words of the documents of a buffer."""
+    def add_words(self, stream: Stream, facts: Callable[[int], DocumentFacts]) -> None:
+        """The sequences of words of the documents of a buffer, where they are wanted."""
+        held, grams = self._table.shingles, self._table.grams
+        if not (held or grams):
+            return
         words = _words_of(stream.strings)
-        if self._grams:
-            self._found[self._grams.table.find(_sequences(*words, GRAM)[0])[1]] = True
-        if (held := self._shingles) is None:
+        if grams:
+            self._found[self._kernels.find(_sequences(*words, GRAM)[0], grams.table)[1]] = True
+        if not held:
             return
         hashes, owners = _sequences(*words, SHINGLE)
-        at, key = held.table.find(hashes)
+        at, key = self._kernels.find(hashes, held.table)
         if not len(at):
             return
         documents = _each_once(owners[at], key, (int(owners[-1]) + 1, len(held.table.keys)))
@@ -251,7 +249,10 @@ class FileSearch:
     def _count(self, runs: Runs, goes_on: set[int]) -> None:
         """Add up how many documents hold which bytes of the texts. What was counted of documents that went on is taken
         back, and counted again with what is new."""
-        runs, before = _stretches(np.concatenate([self._open, runs[:, :AT]])), self._open
+        before, runs = self._open, np.concatenate([self._open, runs[:, :AT]])
+        of, first = _places(runs, runs[:, DOCUMENT])
+        begins, ends, place = _stretches(runs, of)
+        runs = np.column_stack([runs[first[place], :START], begins, ends])  # which do not touch
         for some, sign in ((before, -1), (runs, 1)):
             base = self._starts[some[:, TEXT]]
             for edge, change in ((START, sign), (END, -sign)):
@@ -279,7 +280,7 @@ class FileSearch:
         """What was found, with what was read of the file."""
         best = [one for text in sorted(self._best) for one in self._best[text]]
         counts = np.stack([self._documents, self._wholes, self._near], axis=1)
-        grams = self._grams.table.keys[self._found] if self._grams else np.zeros(0, np.uint64)
+        grams = self._table.grams.table.keys[self._found] if self._table.grams else np.zeros(0, np.uint64)
         changes = _add_changes(self._changes)
         return ScanPart((facts,), changes, counts, self._longest, best, self._nearest, grams)
 
@@ -321,13 +322,13 @@ class ScanPart:
     its near copies, `longest` [texts] the characters of its longest run. `grams` are the hashes of the texts' sequences
     of 13 words that were found."""
 
-    files: tuple[FileFacts, ...] = ()
-    changes: Numbers = field(default_factory=lambda: np.zeros((0, 2), np.int64))
-    counts: Numbers = field(default_factory=lambda: np.zeros((1, 3), np.int64))
-    longest: Numbers = field(default_factory=lambda: np.zeros(1, np.int64))
-    best: list[Sighting] = field(default_factory=list)
-    nearest: list[Sighting] = field(default_factory=list)
-    grams: Hashes = field(default_factory=lambda: np.zeros(0, np.uint64))
+    files: tuple[FileFacts, ...]
+    changes: Numbers
+    counts: Numbers
+    longest: Numbers
+    best: list[Sighting]
+    nearest: list[Sighting]
+    grams: Hashes
 
     def save(self, path: Path) -> None:
         """Write it; the caller renames."""
@@ -351,19 +352,9 @@ class ScanPart:
 _ARRAYS = ("changes", "counts", "longest", "grams")
 
 
-class _Places(NamedTuple):
-    """Places of the runs: the place of each run; the first run, bytes of text, gaps and runs of each place."""
-
-    of: npt.NDArray[np.intp]
-    first: npt.NDArray[np.intp]
-    covered: Numbers
-    gaps: Numbers
-    runs: Numbers
-
-
-def _select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[_Places, ...]]:
-    """The runs that count, in order, and their places: all of `RUN` characters, and short ones where several stand in
-    one place, which is as long as the text of `sizes`, or a document that is not much longer."""
+def _select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tuple[Numbers, ...]]:
+    """The runs that count, in order, and three keys of their places: all of `RUN` characters, and short ones where
+    several stand in one place, which is as long as the text of `sizes`, or a document that is not much longer."""
     if not len(runs):
         return runs, ()
     runs = runs[np.lexsort((-runs[:, END], *runs[:, START::-1].T))]  # the longer one first
@@ -371,30 +362,28 @@ def _select_runs(runs: Runs, stream: Stream, sizes: Numbers) -> tuple[Runs, tupl
     shift, wide = runs[:, AT] - runs[:, START], np.maximum(size // 2, 2 * SHORT)
     keys = (shift // wide, (shift + wide // 2) // wide)
     some = runs[:, CHARACTERS] >= RUN
-    for one in [_places(runs, key) for key in keys]:
-        many = (one.runs >= BROKEN) & (one.covered >= (BROKEN + 1) * SHORT)
-        some |= (many | (one.runs > 1) & (4 * one.covered >= size[one.first]))[one.of]
+    for key in keys:
+        of, first = _places(runs, key)
+        number, (covered, _) = np.bincount(of), _covered(runs, of)
+        many = (number >= BROKEN) & (covered >= (BROKEN + 1) * SHORT)
+        some |= (many | (number > 1) & (4 * covered >= size[first]))[of]
     runs, size = runs[some], size[some]
-    if not len(runs):
-        return runs, ()
     spans = stream.spans[runs[:, STRING]]
     own = np.where(spans[:, 1] - spans[:, 0] <= _BOUNDED * size, runs[:, STRING], -1 - np.arange(len(runs)))
-    return runs, tuple(_places(runs, key) for key in (keys[0][some], keys[1][some], own))
+    return runs, (keys[0][some], keys[1][some], own)
 
 
-def _places(runs: Runs, keys: Numbers) -> _Places:
-    """The runs of each text with the same key as one place."""
+def _places(runs: Runs, keys: Numbers) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The place of each run, which the runs of a text with the same key have in common; and the first run of each."""
     order = np.lexsort((runs[:, START], keys, runs[:, TEXT]))
     texts, keys = runs[order, TEXT], keys[order]
     fresh = np.append(True, (texts[1:] != texts[:-1]) | (keys[1:] != keys[:-1]))
     of = np.empty(len(runs), dtype=np.intp)
     of[order] = np.cumsum(fresh) - 1
-    begins, ends, place = _united(runs, of)
-    covered = np.bincount(place, weights=ends - begins).astype(np.int64)
-    return _Places(of, order[fresh], covered, np.bincount(place) - 1, np.bincount(of))
+    return of, order[fresh]
 
 
-def _united(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt.NDArray[np.intp]]:
+def _stretches(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt.NDArray[np.intp]]:
     """The bytes that the runs of each place cover, as stretches: first, last and place of each."""
     order = np.lexsort((runs[:, START], of))
     of, starts, ends = of[order], runs[order, START], runs[order, END]
@@ -406,55 +395,47 @@ def _united(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers, npt
     return starts[at], reach[closes] - of[closes] * room, of[at]
 
 
-def _stretches(runs: Runs) -> Runs:
-    """The bytes of each text that each document holds, as runs that do not touch."""
-    both = _places(runs, runs[:, DOCUMENT])
-    begins, ends, place = _united(runs, both.of)
-    return np.column_stack([runs[both.first[place], : TEXT + 1], begins, ends])
+def _covered(runs: Runs, of: npt.NDArray[np.intp]) -> tuple[Numbers, Numbers]:
+    """How many bytes the runs of each place cover, and how many gaps they leave between them."""
+    begins, ends, place = _stretches(runs, of)
+    return np.bincount(place, weights=ends - begins).astype(np.int64), np.bincount(place) - 1
 
 
-def _held(runs: Runs, places: _Places, sizes: Numbers) -> Numbers:
-    """Of each place its text, the document where it begins, the bytes that it covers, and whether it is whole."""
-    texts = runs[places.first, TEXT]
-    total = sizes[texts]
-    whole = (places.covered >= WHOLE * total) & (places.gaps <= total // A_GAP)
-    return np.stack([texts, runs[places.first, DOCUMENT], places.covered, whole.astype(np.int64)], axis=1)
+def _held(runs: Runs, keys: Numbers, sizes: Numbers) -> Numbers:
+    """Of the place of each key its text, the document where it begins, the bytes that it covers, and whether it is
+    whole."""
+    of, first = _places(runs, keys)
+    (covered, gaps), texts = _covered(runs, of), runs[first, TEXT]
+    whole = (covered >= WHOLE * sizes[texts]) & (gaps <= sizes[texts] // A_GAP)
+    return np.column_stack([texts, runs[first, DOCUMENT], covered, whole])
 
 
 def _add_changes(changes: Sequence[Numbers]) -> Numbers:
     """Changes at each place once, in order, without those that come to nothing."""
-    some = [one for one in changes if len(one)]
-    if not some:
-        return np.zeros((0, 2), dtype=np.int64)
-    joined = np.concatenate(some)
+    joined = np.concatenate([np.zeros((0, 2), np.int64), *changes])
     places, where = np.unique(joined[:, 0], return_inverse=True)
-    sums = np.bincount(where, weights=joined[:, 1], minlength=len(places)).astype(np.int64)
+    sums = np.bincount(where, weights=joined[:, 1]).astype(np.int64)
     kept = sums != 0
     return np.stack([places[kept], sums[kept]], axis=1)
 
 
 def merge_parts(parts: Iterable[ScanPart | None]) -> ScanPart | None:
     """The parts as one, the same in whichever order they come; None where one of them is."""
-    whole, changes, grams = ScanPart(), list[Numbers](), [np.zeros(0, np.uint64)]
-
-    def add_up() -> None:
-        changes[:], grams[:] = [_add_changes(changes)], [np.unique(np.concatenate(grams))]
-        whole.best = _first_sightings(whole.best, KEPT)
-        whole.nearest = _first_sightings(whole.nearest, NEAREST)
-
-    for part in parts:
-        if part is None:
-            return None
-        whole.files += part.files
-        whole.best += part.best
-        whole.nearest += part.nearest
-        whole.counts = whole.counts + part.counts
-        whole.longest = np.maximum(whole.longest, part.longest)
-        changes.append(part.changes)
-        grams.append(part.grams)
-        if len(changes) > 64:
-            add_up()
-    add_up()
-    whole.changes, whole.grams = changes[0], grams[0]
-    whole.files = tuple(sorted(whole.files, key=lambda one: one.file))
-    return whole
+    left, whole = iter(parts), list[ScanPart]()
+    while some := [*islice(left, 64)]:
+        for part in some:
+            if part is None:
+                return None
+            whole.append(part)
+        whole = [
+            ScanPart(
+                tuple(sorted(chain.from_iterable(one.files for one in whole), key=lambda one: one.file)),
+                _add_changes([one.changes for one in whole]),
+                np.sum([one.counts for one in whole], axis=0),
+                np.max([one.longest for one in whole], axis=0),
+                _first_sightings(chain.from_iterable(one.best for one in whole), KEPT),
+                _first_sightings(chain.from_iterable(one.nearest for one in whole), NEAREST),
+                np.unique(np.concatenate([one.grams for one in whole])),
+            )
+        ]
+    return whole[0]
