@@ -217,7 +217,8 @@ def canaries(
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
-    models = opened_for_access(target, beside, asked, settings, found.prompts, draws_of(0))
+    prompts = [one.prompt for one in found[0]]
+    models = opened_for_access(target, beside, asked, settings, prompts, draws_of(0))
     told: dict[str, Any] = {"statements": beside.statements, "watch": Stages()}
     verdict = check_canaries(corpus, models, settings, canaries=found, text=asked.text, **told)
     return write_verdict(verdict, beside.out, given)
