@@ -18,7 +18,7 @@ import re
 import secrets
 import string
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ from pretrace.corpora.reading import USUAL
 from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import NEW, atomic_bytes, check_writable, new_folder, write_atomically
-from pretrace.results.folder import from_json, from_plain, to_json, to_plain
+from pretrace.results.folder import from_json, from_plain, json_lines, to_json, to_plain
 from pretrace.results.wording import listed, say, sentences_of
 from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.types import Corpus, Sampling, Text
@@ -456,12 +456,6 @@ def _lettered(head: str, options: Sequence[str]) -> str:
 def _plain_row(text: Text) -> dict[str, object]:
     """A text as a row of a file."""
     return {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
-
-
-def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
-    """The rows as lines of JSON."""
-    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    return lines.encode("utf-8", "backslashreplace")
 
 
 def _shards(rows: Sequence[Text]) -> list[list[Text]]:

@@ -24,6 +24,7 @@ from pretrace.plugins import marks
 from pretrace.plugins.marks import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import NEW, atomic_bytes
+from pretrace.results.folder import json_lines
 from pretrace.results.wording import fill, listed, recorded_p, say, sentences_of, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
@@ -312,7 +313,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
 def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts without the words to choose from, one JSON line a text, and give their number."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    atomic_bytes(path, marks.json_lines(rows), NEW)
+    atomic_bytes(path, json_lines(rows), NEW)
     return len(rows)
 
 
