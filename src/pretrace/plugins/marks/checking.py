@@ -168,12 +168,7 @@ class _SealedTest(frame.Test[V]):
         shown = [{name: line[name] for name in line if name != "texts"} for line in differing]
         words, figures = ("differing", {"earlier": shown}) if differing else ("words", {})
         tries = word_check("marks.tries", not differing, figures, words=words, told=told, **numbers)
-        return (
-            word_check("marks.seal", True, sha256=seal.sha256),
-            tries,
-            self._older(),
-            self._enough(values),
-        )
+        return word_check("marks.seal", True, sha256=seal.sha256), tries, self._older(), self._enough(values)
 
     def _enough(self, values: V) -> Check:
         """Whether the draws have enough outcomes for p to reach the level at all."""
