@@ -546,11 +546,8 @@ class _CanariesInText(_Canaries):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
-        draws, cache = reading.draws_of(0), self.settings.cache
-        with self.watch.passes(stage) as progress:
-            written = reading.continued(
-                model, [one.prompt for one in self.strings], draws, cache=cache, progress=progress
-            )
+        prompts, cache = [one.prompt for one in self.strings], self.settings.cache
+        written = reading.continued(model, prompts, 0, stage=stage, watch=self.watch, cache=cache)
         self.told[id(model)] = answers = [one[0].text for one in written]
         return tuple(
             np.array([_went_on(answer, one.begun, some) if answer else np.nan for some in one.every])

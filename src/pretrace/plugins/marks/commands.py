@@ -28,7 +28,6 @@ from pretrace.runs import VERDICTS
 from pretrace.scoring.plan import Target
 from pretrace.settings import MODEL, Option, like, shared
 from pretrace.verdicts.frame import check_plantable
-from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
 
 _written = partial(Option, path="out", essential=True)
@@ -213,7 +212,7 @@ def canaries(
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
     prompts = [one.prompt for one in found[0]]
-    models = opened_for_access(target, beside, asked, settings, prompts, draws_of(0))
+    models = opened_for_access(target, beside, asked, settings, prompts, 0)
     told: dict[str, Any] = {"statements": beside.statements, "watch": Stages()}
     verdict = check_canaries(corpus, models, settings, canaries=found, text=asked.text, **told)
     return write_verdict(verdict, beside.out, given)
