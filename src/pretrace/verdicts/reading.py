@@ -63,10 +63,8 @@ ANSWERED = 0.8
 
 def draws_of(samples: int) -> tuple[Draw, ...]:
     """How a prompt is continued: once at temperature 0, then so many times at temperature 1."""
-    return (
-        Draw(TOKENS, Sampling(temperature=0.0)),
-        *(Draw(TOKENS, Sampling(temperature=1.0), seed) for seed in range(1, samples + 1)),
-    )
+    more = (Draw(TOKENS, Sampling(temperature=1.0), seed) for seed in range(1, samples + 1))
+    return Draw(TOKENS, Sampling(temperature=0.0)), *more
 
 
 def continued(
