@@ -303,12 +303,10 @@ def _committed(commitment: str) -> str:
     if not _HASH.fullmatch(commitment.strip()):
         with unreadable_explained(commitment):
             words = Path(commitment).read_bytes()[:100_000].decode("utf-8", "replace")
-    hashes = {str(one).lower() for one in _HASH.findall(words)}
-    if len(hashes) != 1:
-        raise TextsError(
-            say("marks.refused.commitment", found=commitment[:100], number=len(hashes) or "none")
-        )
-    return hashes.pop()
+    sums = {str(one).lower() for one in _HASH.findall(words)}
+    if len(sums) != 1:
+        raise TextsError(say("marks.refused.commitment", found=commitment[:100], number=len(sums) or "none"))
+    return sums.pop()
 
 
 def _can_be_made(seal: Seal) -> bool:
@@ -423,11 +421,7 @@ def _order_options(
 
 
 def _draw_order(
-    name: str,
-    parts: Sequence[str],
-    write: Callable[[Sequence[str]], str],
-    most: int,
-    rng: np.random.Generator,
+    name: str, parts: Sequence[str], join: Callable[[Sequence[str]], str], most: int, rng: np.random.Generator
 ) -> tuple[list[MarkedText], tuple[int, ...]]:
     """Draw an order of parts: the different texts of all that could be drawn, if there are two, and the order."""
     orders = (
@@ -435,7 +429,7 @@ def _draw_order(
         if math.factorial(len(parts)) <= OPTION_ORDERS
         else [tuple(rng.permutation(len(parts)).tolist()) for _ in range(most)]
     )
-    made = ((write([parts[i] for i in order]), order) for order in orders)
+    made = ((join([parts[i] for i in order]), order) for order in orders)
     texts, kept = zip(*{collapsed(text): (text, order) for text, order in made}.values(), strict=True)
     chosen = int(rng.integers(len(kept)))
     return [MarkedText(name, texts, chosen)] if len(texts) > 1 else [], kept[chosen]
@@ -583,8 +577,7 @@ def own_candidates(
     for name, other in zip(named, others, strict=True):
         if odd := sorted(made.keys() ^ other.keys()):
             raise TextsError(say("marks.refused.ids", file=name, names=listed(odd)))
-    about = {"columns" if settings.variant_column else "files": list(named)}
-    return VariantCandidates(made, about=about)
+    return VariantCandidates(made, about={"columns" if settings.variant_column else "files": list(named)})
 
 
 def mark(
@@ -596,12 +589,11 @@ def mark(
 ) -> Seal:
     """The seal of texts whose variants are known; one of each is drawn by `draw`, all equally likely: another than the
     default is for tests and simulations, as evidence must not be predictable. TextsError for no variants."""
+    variants, triggers, reasons = candidates.variants, candidates.triggers, candidates.reasons
     texts = tuple(
-        MarkedText(text.id, found, draw(len(found)), text.group, candidates.triggers.get(text.id))
-        if (found := candidates.variants.get(text.id, ()))
-        else MarkedText(
-            text.id, (text.text,), group=text.group, reason=candidates.reasons.get(text.id) or "no variants"
-        )
+        MarkedText(text.id, found, draw(len(found)), text.group, triggers.get(text.id))
+        if (found := variants.get(text.id))
+        else MarkedText(text.id, (text.text,), 0, text.group, reason=reasons.get(text.id) or "no variants")
         for text in corpus.texts
     )
     unmarked = sum(bool(one.reason) for one in texts)

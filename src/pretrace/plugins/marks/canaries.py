@@ -279,11 +279,9 @@ def natural_canaries(
 ) -> tuple[tuple[_FoundString, ...], tuple[str, ...]]:
     """The random strings of texts in any order, `begun` with `text`, and what was found and left out, in sentences;
     TextsError for fewer than five."""
-    ordered = sorted(
-        corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
-    )
-    seed = seed_of("canaries", [one.text for one in ordered], **_matters(settings))
-    found, left = random_strings(ordered, context=settings.context, seed=seed, begun=text)
+    texts = sorted(corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest())
+    seed = seed_of("canaries", [one.text for one in texts], **_matters(settings))
+    found, left = random_strings(texts, context=settings.context, seed=seed, begun=text)
     kinds = Counter(f"of {one.kind}" for one in found)
     notes = tuple(
         f"{title}: {', '.join(f'{number:,} {which}' for which, number in sorted(counts.items()))}."
@@ -477,15 +475,14 @@ class _Canaries(RandomisationTest):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
-        alone, reference = replace(self.models, reference=None), self.models.reference
         how: dict[str, Any] = {"watch": self.watch, "cache": self.settings.cache}
         texts = [one.context + some for one in self.strings for some in one.every]
-        read = reading.read_scores(replace(alone, target=model), ALONE, texts, stage=stage, **how)
+        read = reading.read_scores(Models(model), ALONE, texts, stage=stage, **how)
         own, shape = read.totals, (len(self.strings), 1 + ALTERNATIVES)
         self._cut[model.name] = int(np.count_nonzero(read.cut.reshape(shape).any(axis=1)))
-        if reference is not None:
+        if (reference := self.models.reference) is not None:
             how["stage"] = "reading with the reference model"
-            own = own - reading.read_scores(replace(alone, target=reference), ALONE, texts, **how).totals
+            own = own - reading.read_scores(Models(reference), ALONE, texts, **how).totals
         return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:

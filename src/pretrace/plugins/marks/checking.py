@@ -122,9 +122,7 @@ class _SealedTest(frame.Test[V]):
 
     second = False
     accusing = ("tries", "older")
-    sources: ClassVar = {
-        "sealed": ("corpus", lambda place: texts_hash(marks.read_seal(Path(place)).corpus.texts))
-    }
+    sources: ClassVar = {"sealed": ("corpus", lambda at: texts_hash(marks.read_seal(Path(at)).corpus.texts))}
 
     @property
     def _unit(self) -> str:
@@ -365,15 +363,13 @@ class _Triggers(_SealedTest[Table]):
     def read(self, model: Backend, stage: str) -> Table:
         """Of each trigger the published word, the one that the answer says ("" for none, as for none given), 1 for a
         hit, and 1 / K. TextsError for answers to other ids."""
-        found, given = _triggers_of(self.seal), {text.id: text.text for text in self.answers.texts}
-        if strange := [name for name in given if name not in {one.id for one, _ in found}]:
+        found, told = _triggers_of(self.seal), {text.id: text.text for text in self.answers.texts}
+        if strange := [name for name in told if name not in {one.id for one, _ in found}]:
             numbers = {"name": self.answers.name, "names": listed(strange)}
             raise TextsError(say("marks.refused.strange_ids", **numbers))
         published = tuple(trigger.words[one.drawn] for one, trigger in found)
         # some models repeat the prompt, whose names are words too
-        said = tuple(
-            _first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found
-        )
+        said = tuple(_first_word(told.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found)
         hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
         chance = np.array([1 / len(trigger.words) for _, trigger in found])
         columns: dict[str, Any] = {"published": published, "said": said, "hit": hit, "chance": chance}
