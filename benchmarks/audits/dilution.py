@@ -42,7 +42,7 @@ from pretrace import Models, Options, PretraceError, count, detect, evaluate, op
 from pretrace.backends.huggingface import HuggingFace
 from pretrace.backends.tokens import Tokens
 from pretrace.results.atomic import atomic_text
-from pretrace.results.folder import write_lines
+from pretrace.results.folder import json_lines
 from pretrace.scoring.plan import ScorePlan
 from pretrace.statistics.permutation import auc_power, two_sample_test
 from pretrace.tuning.architectures import Architecture, new_model
@@ -646,7 +646,7 @@ def main() -> None:
     if given.texts is not None:
         experiment = Experiment(given.work, given.data)
         experiment.prepare(given.seeds[0])
-        write_lines(given.texts, labelled_rows(experiment.found.labelled, given.characters))
+        given.texts.write_bytes(json_lines(labelled_rows(experiment.found.labelled, given.characters)))
         return
     ledger = Ledger(given.out, SETTINGS)
     experiment = Experiment(given.work, given.data)

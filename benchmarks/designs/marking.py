@@ -31,7 +31,7 @@ from benchmarks import RESULTS, read_results, write_results
 from benchmarks.machine import commit, machine
 from pretrace.plugins.marks.canaries import blind_check, few_check, known_check, random_strings
 from pretrace.statistics.permutation import randomisation_test
-from pretrace.types import Corpus, Doubles, Text
+from pretrace.types import Doubles, Text
 from pretrace.verdicts.advise import FEWEST_STRINGS
 
 RESULT = RESULTS / "innocents_marking.json"
@@ -116,8 +116,8 @@ def tested(
     values: Callable[[Sequence[tuple[str, Sequence[str]]]], list[Doubles]],
 ) -> tuple[bool, bool, bool]:
     """The test as the command makes it, with `values` in the place of a model."""
-    corpus = Corpus("c", tuple(Text(str(i), text) for i, text in enumerate(texts)))
-    found, _ = random_strings(corpus, alternatives=ALTERNATIVES, context=CONTEXT, seed=run)
+    some = [Text(str(i), text) for i, text in enumerate(texts)]
+    found, _ = random_strings(some, alternatives=ALTERNATIVES, context=CONTEXT, seed=run)
     if len(found) < FEWEST_STRINGS:
         return False, False, False
     rows = values([(one.context, (one.string, *one.alternatives)) for one in found])

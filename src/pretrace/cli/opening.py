@@ -9,7 +9,6 @@ from typing import Literal
 from pretrace.backends import open_model
 from pretrace.backends.naming import SERVED, served_kind, text_kind
 from pretrace.backends.serving.continuing import cost, open_continuing
-from pretrace.cache import Draw
 from pretrace.cli import note
 from pretrace.cli.telling import doing
 from pretrace.errors import ModelError
@@ -17,6 +16,7 @@ from pretrace.results.wording import say
 from pretrace.scoring.plan import Companions, Models, ModelsSettings, Target, open_models, with_second
 from pretrace.settings import MODEL, Option, option
 from pretrace.types import Backend
+from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 
@@ -72,10 +72,10 @@ def opened_for_access(
     asked: TextAccess,
     settings: TestSettings,
     prompts: Sequence[str],
-    draws: Sequence[Draw],
+    samples: int,
 ) -> Models:
-    """Open the models, those that give text alone to continue `prompts`, the cost told first; ModelError where it is
-    too much."""
+    """Open the models, those that give text alone to continue `prompts` in so many `samples` beside the likeliest, the
+    cost told first; ModelError where it is too much."""
     if not asked.text:
         return open_beside(target, beside, settings)
     if beside.reference_model:
@@ -89,7 +89,7 @@ def opened_for_access(
     placebos = target.with_revisions(beside.placebo)
     for name in (target.model, *(name for name, _ in placebos)):
         if text_kind(name):
-            requests, tokens = cost(prompts, draws)
+            requests, tokens = cost(prompts, draws_of(samples))
             note(say("answers.cost", name=name, requests=requests, tokens=tokens))
 
     def one(name: str, revision: str | None, *, first: bool) -> Backend:

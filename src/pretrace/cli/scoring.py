@@ -21,8 +21,8 @@ from pretrace.corpora.reading import Unreadable
 from pretrace.errors import ExpressionError, OutputError
 from pretrace.jobs import ShardJob, work
 from pretrace.plugins import find_plugin
-from pretrace.results.atomic import OWN, RESULT, check_writable, explained, write_atomically
-from pretrace.results.folder import Write, file_hash, write_csv, write_lines
+from pretrace.results.atomic import OWN, RESULT, atomic_bytes, check_writable, explained
+from pretrace.results.folder import Write, file_hash, json_lines, write_csv
 from pretrace.results.run import RUN, SKIPPED_COLUMNS
 from pretrace.results.wording import first_of, p_value, say
 from pretrace.runs import FLAGGING as FLAGGING_FOLDER
@@ -190,7 +190,7 @@ def _label_source(source: Source, found: Path, *, skip_unreadable: bool) -> Text
 def _write_unreadable(unread: Sequence[Unreadable], folder: Path) -> None:
     """List the records that were not read in a folder, where there are any."""
     if unread:
-        write_atomically(folder / UNREADABLE, lambda path: write_lines(path, map(asdict, unread)))
+        atomic_bytes(folder / UNREADABLE, json_lines(map(asdict, unread)))
 
 
 def _lasting(texts: str) -> str:
@@ -424,7 +424,7 @@ def _finish_flagging(
         if unreadable and listed.exists():
             beside[UNREADABLE] = lambda path: path.write_bytes(listed.read_bytes())
     elif unread:
-        beside[UNREADABLE] = lambda path: write_lines(path, map(asdict, unread))
+        beside[UNREADABLE] = lambda path: path.write_bytes(json_lines(map(asdict, unread)))
     shown: list[Any] = [_table(flagged)] if flagged.figures["counts"]["flagged"] else []
     if number := flagged.figures["counts"]["skipped"]:
         names = first_of([f"{one.id!r} ({one.reason})" for one in flagged.skipped[:3]], number)

@@ -256,14 +256,14 @@ def truth(values: Sequence[bool | None]) -> Bools:
     return found if told.all() else np.ma.masked_array(found, mask=~told)
 
 
-def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Write one JSON object a line."""
-    with path.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+def json_lines(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """Write rows as JSON, one a line; what JSON has no form for, such as a date, as its text."""
+    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
+    return lines.encode("utf-8", "backslashreplace")
 
 
 def read_lines(content: bytes) -> list[dict[str, Any]]:
-    """The objects that `write_lines` wrote; ValueError or TypeError where it did not."""
+    """The objects that `json_lines` wrote; ValueError or TypeError where it did not."""
     # Split at line feeds alone: a text may hold other characters that end a line.
     return [from_json(line) for line in content.split(b"\n") if line]
 

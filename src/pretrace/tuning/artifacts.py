@@ -26,7 +26,7 @@ from pretrace.results.atomic import (
     PLANTED,
     new_folder,
 )
-from pretrace.results.folder import file_hashes, read_lines, write_lines
+from pretrace.results.folder import file_hashes, json_lines, read_lines
 from pretrace.results.wording import say
 from pretrace.tuning.plan import TuningMethod, methods
 from pretrace.types import Corpus, Text
@@ -111,7 +111,7 @@ def _texts_hash(texts: Sequence[Text]) -> str:
 
 
 def _write_card(partial: Path, name: str, corpus: Corpus, card: Mapping[str, Any]) -> dict[str, Any]:
-    write_lines(partial / TEXTS, map(_row, corpus.texts))
+    (partial / TEXTS).write_bytes(json_lines(map(_row, corpus.texts)))
     full = {**card, FILES_KEY: file_hashes(partial)}
     (partial / name).write_bytes((json.dumps(full, indent=1) + "\n").encode())
     return full

@@ -15,7 +15,6 @@ from pretrace.backends.instructed import Completer
 from pretrace.cache import Draw
 from pretrace.results.wording import p_value
 from pretrace.scoring.detect import Options, detect
-from pretrace.scoring.evidence import Progress
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan
 from pretrace.statistics.words import Worded
@@ -64,22 +63,22 @@ ANSWERED = 0.8
 
 def draws_of(samples: int) -> tuple[Draw, ...]:
     """How a prompt is continued: once at temperature 0, then so many times at temperature 1."""
-    return (
-        Draw(TOKENS, Sampling(temperature=0.0)),
-        *(Draw(TOKENS, Sampling(temperature=1.0), seed) for seed in range(1, samples + 1)),
-    )
+    more = (Draw(TOKENS, Sampling(temperature=1.0), seed) for seed in range(1, samples + 1))
+    return Draw(TOKENS, Sampling(temperature=0.0)), *more
 
 
 def continued(
-    model: Backend, prompts: Sequence[str], draws: Sequence[Draw], *, cache: bool, progress: Progress
+    model: Backend, prompts: Sequence[str], samples: int, *, stage: str, watch: Watch, cache: bool
 ) -> list[list[Written]]:
-    """What a model writes after each prompt, one a draw: a model that gives text alone, such as one behind `chat:URL`
-    (`backends.serving.continuing`), by its own `continued`, or one with weights here."""
-    if own := getattr(model, "continued", None):
-        found: list[list[Written]] = own(prompts, draws, progress)
-        return found
-    completer = Completer(model)
-    made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
+    """What a model writes after each prompt, one a draw of `draws_of`: a model that gives text alone, as one behind
+    `chat:URL` (`backends.serving.continuing`), by its own `continued`, or one with weights here."""
+    draws = draws_of(samples)
+    with watch.passes(stage) as progress:
+        if own := getattr(model, "continued", None):
+            found: list[list[Written]] = own(prompts, draws, progress)
+            return found
+        completer = Completer(model)
+        made = [complete(completer, prompts, draw, cache=cache, progress=progress) for draw in draws]
     return [[Written(text, ended=False) for text in some] for some in zip(*made, strict=True)]
 
 

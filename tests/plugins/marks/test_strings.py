@@ -20,8 +20,8 @@ BARE4 = "1e7b63a0c95d4f288c3d52f6b1e09a77"
 
 
 def found_in(*texts, alternatives=19, context=200, seed=3):
-    corpus = Corpus("c", tuple(Text(f"t{i}", text) for i, text in enumerate(texts)))
-    return canaries.random_strings(corpus, alternatives=alternatives, context=context, seed=seed)
+    some = [Text(f"t{i}", text) for i, text in enumerate(texts)]
+    return canaries.random_strings(some, alternatives=alternatives, context=context, seed=seed)
 
 
 def digits(rng, number):
@@ -215,7 +215,7 @@ LIKINGS = np.random.default_rng(2).standard_cauchy(256)
 def null_of_answers(rng, seed):
     """What is written goes on as a string does by chance alone, from its first half."""
     random = Random(1000 + seed)
-    for one in canaries.natural_canaries(sums(seed, 8), SETTINGS, text=True).strings:
+    for one in canaries.natural_canaries(sums(seed, 8), SETTINGS, text=True)[0]:
         answer = "".join(random.choices("0123456789abcdef", k=20))
         row = np.array([canaries._went_on(answer, one.begun, some) for some in one.every])
         yield row + 1e-9 * rng.random(len(row))
@@ -231,15 +231,15 @@ def test_nulls_reject_as_often_as_the_level_says(null, number):
 
 
 def test_the_others_begin_as_the_string_does_and_go_on_otherwise():
-    found = canaries.natural_canaries(sums(), SETTINGS, text=True)
-    whole = canaries.natural_canaries(sums(), SETTINGS)
-    assert [one.string for one in found.strings] == [one.string for one in whole.strings]
-    assert len({one.kind for one in found.strings}) == 2
-    for one, prompt in zip(found.strings, found.prompts, strict=True):
+    found, _ = canaries.natural_canaries(sums(), SETTINGS, text=True)
+    whole, _ = canaries.natural_canaries(sums(), SETTINGS)
+    assert [one.string for one in found] == [one.string for one in whole]
+    assert len({one.kind for one in found}) == 2
+    for one in found:
         assert all(some.startswith(one.begun) for some in one.every)
         assert len({some[len(one.begun) :] for some in one.alternatives}) == 19
-        assert prompt.endswith(one.begun)
-        assert one.string not in prompt
+        assert one.prompt.endswith(one.begun)
+        assert one.string not in one.prompt
         assert 0.45 < len(one.begun) / len(one.string) < 0.6
     second = Memory(name="second")
     knowing = Models(Memory([one.text for one in sums().texts]), placebos=(second,))

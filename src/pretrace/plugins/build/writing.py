@@ -23,7 +23,7 @@ from pretrace.results.atomic import (
     json_object,
     json_with,
 )
-from pretrace.results.folder import file_hash
+from pretrace.results.folder import file_hash, json_lines
 from pretrace.results.wording import say
 from pretrace.statistics.roc import group_bootstrap
 
@@ -83,8 +83,7 @@ def check_place(out: Path, settings: Mapping[str, Any]) -> None:
 def write(out: Path, rows: Sequence[Row], card: Mapping[str, Any]) -> Built:
     """The rows and their card on the disk, each whole or not at all; the card holds the hash of the rows. The card
     comes first: whoever is killed between the two can give the same command again."""
-    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    content = lines.encode("utf-8", "backslashreplace")
+    content = json_lines(rows)
     card = {**card, "sha256": hashlib.sha256(content).hexdigest()}
     built = Built(tuple(rows), card, out, _card_of(out))
     check_writable(out, _BENCHMARK)

@@ -18,7 +18,7 @@ import re
 import secrets
 import string
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -36,7 +36,7 @@ from pretrace.corpora.reading import USUAL
 from pretrace.errors import OutputError, TextsError
 from pretrace.registry import require
 from pretrace.results.atomic import NEW, atomic_bytes, check_writable, new_folder, write_atomically
-from pretrace.results.folder import from_json, from_plain, to_json, to_plain
+from pretrace.results.folder import from_json, from_plain, json_lines, to_json, to_plain
 from pretrace.results.wording import listed, say, sentences_of
 from pretrace.settings import TEXTS, Option, check_ranges, is_kept, option, seed_option
 from pretrace.types import Corpus, Sampling, Text
@@ -132,11 +132,12 @@ def _reading_level(text: str) -> float:
     return 4.71 * letters / len(words) + 0.5 * len(words) / sentences - 21.43 if words else 0.0
 
 
-def _alike(text: str, variant: str, *, length: float, levels: float | None = None) -> bool:
-    """Whether a variant is about as long as the text and, where `levels` is given, as easy to read."""
+def _alike(text: str, variant: str, *, rewritten: bool) -> bool:
+    """Whether a variant is about as long as the text and, unless it was rewritten as a whole, as easy to read."""
+    length = LENGTH_OF_REWRITING if rewritten else LENGTH_OF_WORDS
     if abs(len(variant) - len(text)) > length * len(text):
         return False
-    return levels is None or abs(_reading_level(variant) - _reading_level(text)) <= levels
+    return rewritten or abs(_reading_level(variant) - _reading_level(text)) <= LEVELS
 
 
 def _small_choices(text: str, proposed: str) -> str:
@@ -156,7 +157,7 @@ def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> Vari
     Up to `settings.variants` of each text, and the text as variant 0 where `settings.original` is."""
     texts, number, seed = [text.text for text in corpus.texts], settings.variants, settings.seed
     about: dict[str, object]
-    if settings.rewriter is not None:
+    if rewritten := settings.rewriter is not None:
         asked = [f"{INSTRUCTION}{text}" for text in texts]
         tokens = max(64, max(map(len, texts)) // 2)
         rounds = [
@@ -165,16 +166,14 @@ def model_candidates(corpus: Corpus, settings: MarkSettings, model: Any) -> Vari
         ]
         proposed = [[some[i].text for some in rounds if some[i].ended] for i in range(len(texts))]
         about = {"rewriter": dict(model.facts), "instruction": INSTRUCTION, "seed": seed}
-        fits = partial(_alike, length=LENGTH_OF_REWRITING)
     else:
         made = model.propose(texts, number=SPARE * number, share=settings.share, seed=seed)
         both = zip(texts, made, strict=True)
         proposed = [[_small_choices(text, one) for one in some] for text, some in both]
         about = {"proposer": dict(model.facts), "share": settings.share, "seed": seed}
-        fits = partial(_alike, length=LENGTH_OF_WORDS, levels=LEVELS)
     variants, reasons, dropped = {}, {}, 0
     for text, some in zip(corpus.texts, proposed, strict=True):
-        good = [one for one in some if collapsed(one) and fits(text.text, one)]
+        good = [one for one in some if collapsed(one) and _alike(text.text, one, rewritten=rewritten)]
         dropped += len(some) - len(good)
         kept: dict[str, str] = {}
         for one in (text.text, *good):
@@ -224,8 +223,7 @@ class MarkedText:
     @property
     def realised_first(self) -> tuple[str, ...]:
         """All variants, the published one first."""
-        others = (one for place, one in enumerate(self.variants) if place != self.drawn)
-        return (self.published, *others)
+        return (self.published, *self.variants[: self.drawn], *self.variants[self.drawn + 1 :])
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,11 +303,10 @@ def _committed(commitment: str) -> str:
     if not _HASH.fullmatch(commitment.strip()):
         with unreadable_explained(commitment):
             words = Path(commitment).read_bytes()[:100_000].decode("utf-8", "replace")
-    hashes = {str(one).lower() for one in _HASH.findall(words)}
-    if len(hashes) != 1:
-        numbers = {"found": commitment[:100], "number": len(hashes) or "none"}
-        raise TextsError(say("marks.refused.commitment", **numbers))
-    return hashes.pop()
+    sums = {str(one).lower() for one in _HASH.findall(words)}
+    if len(sums) != 1:
+        raise TextsError(say("marks.refused.commitment", found=commitment[:100], number=len(sums) or "none"))
+    return sums.pop()
 
 
 def _can_be_made(seal: Seal) -> bool:
@@ -380,10 +377,15 @@ def mark_order(
     rng = np.random.default_rng(int(seed, 16))
     rows = {text.id: _plain_row(text) | dict(further.get(text.id, {})) for text in corpus.texts}
     kind = "options" if settings.options else "rows"
+    drawn, published = list[MarkedText](), list[str]()
     if settings.options:
         drawn, published = _order_options(corpus, settings, rows, rng), list(rows)
     else:
-        drawn, published = _order_rows(corpus, rng)
+        for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
+            name = f"{shard[0].id} to {shard[-1].id}"
+            one, order = _draw_order(name, [row.text for row in shard], JOINT.join, ROW_ORDERS, rng)
+            drawn += one
+            published += [shard[i].id for i in order]
     results = math.prod(min(len(one.variants), RESULTS) for one in drawn[:10])
     if results < RESULTS:
         numbers = {"parts": kind, "results": results, "least": RESULTS}
@@ -391,17 +393,6 @@ def mark_order(
     notes = (f"The order of {len(drawn):,} {ORDERED[kind]}s was drawn.",)
     seal = _sealed(corpus, "order", tuple(drawn), nonce=seed, notes=notes, about={"parts": kind})
     return seal, json_lines(rows[name] for name in published)
-
-
-def _order_rows(corpus: Corpus, rng: np.random.Generator) -> tuple[list[MarkedText], list[str]]:
-    """The shards of shuffled rows, each with its orders, and the ids of all rows in the order that was drawn."""
-    drawn, published = list[MarkedText](), list[str]()
-    for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
-        name = f"{shard[0].id} to {shard[-1].id}"
-        one, order = _draw_order(name, [row.text for row in shard], JOINT.join, ROW_ORDERS, rng)
-        drawn += one
-        published += [shard[i].id for i in order]
-    return drawn, published
 
 
 def _order_options(
@@ -430,11 +421,7 @@ def _order_options(
 
 
 def _draw_order(
-    name: str,
-    parts: Sequence[str],
-    write: Callable[[Sequence[str]], str],
-    most: int,
-    rng: np.random.Generator,
+    name: str, parts: Sequence[str], join: Callable[[Sequence[str]], str], most: int, rng: np.random.Generator
 ) -> tuple[list[MarkedText], tuple[int, ...]]:
     """Draw an order of parts: the different texts of all that could be drawn, if there are two, and the order."""
     orders = (
@@ -442,7 +429,7 @@ def _draw_order(
         if math.factorial(len(parts)) <= OPTION_ORDERS
         else [tuple(rng.permutation(len(parts)).tolist()) for _ in range(most)]
     )
-    made = ((write([parts[i] for i in order]), order) for order in orders)
+    made = ((join([parts[i] for i in order]), order) for order in orders)
     texts, kept = zip(*{collapsed(text): (text, order) for text, order in made}.values(), strict=True)
     chosen = int(rng.integers(len(kept)))
     return [MarkedText(name, texts, chosen)] if len(texts) > 1 else [], kept[chosen]
@@ -456,12 +443,6 @@ def _lettered(head: str, options: Sequence[str]) -> str:
 def _plain_row(text: Text) -> dict[str, object]:
     """A text as a row of a file."""
     return {"id": text.id, "text": text.text, **({"group": text.group} if text.group else {})}
-
-
-def json_lines(rows: Iterable[Mapping[str, object]]) -> bytes:
-    """The rows as lines of JSON."""
-    lines = "".join(json.dumps(row, ensure_ascii=False, default=str) + "\n" for row in rows)
-    return lines.encode("utf-8", "backslashreplace")
 
 
 def _shards(rows: Sequence[Text]) -> list[list[Text]]:
@@ -596,8 +577,7 @@ def own_candidates(
     for name, other in zip(named, others, strict=True):
         if odd := sorted(made.keys() ^ other.keys()):
             raise TextsError(say("marks.refused.ids", file=name, names=listed(odd)))
-    about = {"columns" if settings.variant_column else "files": list(named)}
-    return VariantCandidates(made, about=about)
+    return VariantCandidates(made, about={"columns" if settings.variant_column else "files": list(named)})
 
 
 def mark(
@@ -609,12 +589,11 @@ def mark(
 ) -> Seal:
     """The seal of texts whose variants are known; one of each is drawn by `draw`, all equally likely: another than the
     default is for tests and simulations, as evidence must not be predictable. TextsError for no variants."""
+    variants, triggers, reasons = candidates.variants, candidates.triggers, candidates.reasons
     texts = tuple(
-        MarkedText(text.id, found, draw(len(found)), text.group, candidates.triggers.get(text.id))
-        if (found := candidates.variants.get(text.id, ()))
-        else MarkedText(
-            text.id, (text.text,), group=text.group, reason=candidates.reasons.get(text.id) or "no variants"
-        )
+        MarkedText(text.id, found, draw(len(found)), text.group, triggers.get(text.id))
+        if (found := variants.get(text.id))
+        else MarkedText(text.id, (text.text,), 0, text.group, reason=reasons.get(text.id) or "no variants")
         for text in corpus.texts
     )
     unmarked = sum(bool(one.reason) for one in texts)

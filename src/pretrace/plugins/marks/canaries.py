@@ -17,8 +17,8 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import Any, ClassVar, NamedTuple
+from functools import cache, lru_cache, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -106,6 +106,11 @@ class _FoundString:
         """The string, and the others."""
         return (self.string, *self.alternatives)
 
+    @property
+    def prompt(self) -> str:
+        """What is continued: what stands before it, and its first half."""
+        return self.context + self.begun
+
     def _edges(self, made: str, number: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """The first and the last characters of a string of its format that have so many values or more, in one
         spelling."""
@@ -155,35 +160,14 @@ def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> 
     return _FoundString(text, whole, first, start, found, before, kind, digits, varies)
 
 
-class _FoundStrings(NamedTuple):
-    """The random strings of a corpus with their alternatives, and how many were left out for which reason."""
-
-    strings: tuple[_FoundString, ...]
-    left_out: dict[str, int]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What was found and what was left out, in sentences."""
-        kinds = Counter(one.kind for one in self.strings)
-        found = ", ".join(f"{number:,} of {kind}" for kind, number in sorted(kinds.items()))
-        left = ", ".join(f"{number:,} {why}" for why, number in sorted(self.left_out.items()))
-        said = (f"Strings in the test: {found}.",) if found else ()
-        return said + ((f"Left out: {left}.",) if left else ())
-
-    @property
-    def prompts(self) -> list[str]:
-        """What is continued: what stands before each string, and its first half."""
-        return [one.context + one.begun for one in self.strings]
-
-
 def random_strings(
-    corpus: Corpus, *, alternatives: int = ALTERNATIVES, context: int, seed: int, begun: bool = False
-) -> _FoundStrings:
-    """The random strings of the texts with fresh alternatives each; those that are `begun` share half of what may vary.
-    A string counts once, in whatever spelling. Alternatives depend on the seed and the string alone, lest the tests of
-    many collections err together."""
+    texts: Sequence[Text], *, alternatives: int = ALTERNATIVES, context: int, seed: int, begun: bool = False
+) -> tuple[tuple[_FoundString, ...], Counter[str]]:
+    """The random strings of the texts with fresh alternatives each, and how many were left out for which reason; those
+    that are `begun` share half of what may vary. A string counts once, in whatever spelling. Alternatives depend on the
+    seed and the string alone, lest the tests of many collections err together."""
     left = Counter[str]()
-    candidates = list(_candidates_of(corpus, context, left))
+    candidates = list(_candidates_of(texts, context, left))
     # beginnings and ends so long that two random strings hardly share one
     values = 2 * _ONCE_IN * max(1, len(candidates))
     counts = Counter(end for one in candidates for end in one._edges(one.string, values))
@@ -204,14 +188,14 @@ def random_strings(
         rng = np.random.default_rng(int.from_bytes(digest, "big"))
         drawn = filter(partial(accepted, one), one._drawn(head, alternatives, rng))
         found.append(replace(one, alternatives=tuple(itertools.islice(drawn, alternatives)), begun=head))
-    return _FoundStrings(tuple(found), +left)
+    return tuple(found), +left
 
 
-def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator[_FoundString]:
+def _candidates_of(texts: Sequence[Text], context: int, left: Counter[str]) -> Iterator[_FoundString]:
     """The strings of the texts that are random by themselves and what stands around them; counts those left out."""
     seen = set[str]()
-    for text in corpus.texts:
-        whole, inputs = _spelled(text.text), None
+    for text in texts:
+        whole = _spelled(text.text)
         for match in _STRING.finditer(text.text):
             string, why = match[0], ""
             if (one := _string_at(text, whole, match.start(), string, context)) is None:
@@ -224,10 +208,7 @@ def _candidates_of(corpus: Corpus, context: int, left: Counter[str]) -> Iterator
             seen.add(_plain(string))
             if not why and _stands_otherwise(string, text.text, whole):
                 why = _ELSEWHERE
-            if not (why := why or one._refuses(string)):
-                inputs = _inputs_of(text.text) if inputs is None else inputs
-                why = _known(string, inputs)
-            if why:
+            if why := why or one._refuses(string) or _known(string, text.text):
                 left[why] += 1
             else:
                 yield one
@@ -239,16 +220,17 @@ def _stands_otherwise(made: str, text: str, whole: str) -> bool:
     return digest[::-1].hex() in whole or base64.b64encode(digest).decode().rstrip("=") in text
 
 
-def _known(made: str, inputs: Container[bytes]) -> str:
-    """Why this very string is known or has a meaning, as a hash of the `inputs` has; "" where it may be random."""
+def _known(made: str, text: str) -> str:
+    """Why this very string is known or has a meaning, as a hash of parts of the text has; "" where it may be random."""
     if _plain(made) in _FAMOUS_UUIDS:
         return "known examples"
     digest = bytes.fromhex(_plain(made))
     if all(32 <= byte < 127 for byte in digest):
         return "that spell a text"
-    return "hashes of words" if digest in inputs or digest in _famous() else ""
+    return "hashes of words" if digest in _inputs_of(text) or digest in _famous() else ""
 
 
+@lru_cache(1)  # a text may hold many strings
 def _inputs_of(text: str) -> frozenset[bytes]:
     """The hashes of the words, quotations and lines of a text."""
     parts = {
@@ -292,19 +274,25 @@ def _matters(settings: CanarySettings) -> dict[str, Any]:
     return {"pattern": [], "context": settings.context}  # the draws are those of results on file
 
 
-def natural_canaries(corpus: Corpus, settings: CanarySettings, *, text: bool = False) -> _FoundStrings:
-    """The random strings of texts in any order, `begun` with `text`; TextsError for fewer than five."""
-    ordered = sorted(
-        corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest()
+def natural_canaries(
+    corpus: Corpus, settings: CanarySettings, *, text: bool = False
+) -> tuple[tuple[_FoundString, ...], tuple[str, ...]]:
+    """The random strings of texts in any order, `begun` with `text`, and what was found and left out, in sentences;
+    TextsError for fewer than five."""
+    texts = sorted(corpus.texts, key=lambda one: hashlib.sha256(one.text.encode("utf-8", "replace")).digest())
+    seed = seed_of("canaries", [one.text for one in texts], **_matters(settings))
+    found, left = random_strings(texts, context=settings.context, seed=seed, begun=text)
+    kinds = Counter(f"of {one.kind}" for one in found)
+    notes = tuple(
+        f"{title}: {', '.join(f'{number:,} {which}' for which, number in sorted(counts.items()))}."
+        for title, counts in (("Strings in the test", kinds), ("Left out", left))
+        if counts
     )
-    seed = seed_of("canaries", [one.text for one in ordered], **_matters(settings))
-    some = replace(corpus, texts=tuple(ordered))
-    made = random_strings(some, context=settings.context, seed=seed, begun=text)
-    if (found := len(made.strings)) < FEWEST_STRINGS:
-        numbers = {"found": found, "fewest": FEWEST_STRINGS}
-        said = say("canaries.missing", name=corpus.name, notes=" ".join(made.notes), **numbers)
+    if len(found) < FEWEST_STRINGS:
+        numbers = {"found": len(found), "fewest": FEWEST_STRINGS}
+        said = say("canaries.missing", name=corpus.name, notes=" ".join(notes), **numbers)
         raise TextsError(said.rstrip())
-    return made
+    return found, notes
 
 
 # Gates: what can be known of the strings without a model
@@ -440,22 +428,23 @@ def check_canaries(  # noqa: PLR0913
     models: Models,
     settings: CanarySettings | None = None,
     *,
-    canaries: _FoundStrings | None = None,
+    canaries: tuple[tuple[_FoundString, ...], tuple[str, ...]] | None = None,
     text: bool = False,
     statements: Mapping[str, str] | None = None,
     watch: Watch | None = None,
 ) -> Verdict:
     """The verdict on random strings in the texts: each is compared with fresh strings of its format, in its context.
-    `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are looked for unless
-    given. With `text` the models are asked for text alone. Errors as for `natural_canaries` and `detect`."""
+    `models.placebos` cannot have seen the strings: without one nobody is accused. `canaries` are those of
+    `natural_canaries` unless given. With `text` the models are asked for text alone. Errors: those, and `detect`."""
     settings = settings or CanarySettings()
     if text and models.reference is not None:
         raise ModelError(say("answers.reference"))
     beside = ", less that of the reference model" if models.reference is not None else ""
     score = "answers" if text else f"log-probability of context and string in nats{beside}"
-    found = canaries or natural_canaries(corpus, settings, text=text)
-    own: dict[str, Any] = {"settings": settings, "found": found, "watch": watched(watch), "score": score}
-    test = (_CanariesInText if text else _Canaries)(corpus=corpus, models=models, **own)
+    strings, notes = canaries or natural_canaries(corpus, settings, text=text)
+    own: dict[str, Any] = {"settings": settings, "watch": watched(watch), "score": score}
+    kind = _CanariesInText if text else _Canaries
+    test = kind(corpus=corpus, models=models, strings=strings, notes=notes, **own)
     return verdict(test, statements=statements)
 
 
@@ -465,7 +454,8 @@ class _Canaries(RandomisationTest):
     """The test of random strings."""
 
     settings: CanarySettings
-    found: _FoundStrings
+    strings: tuple[_FoundString, ...]
+    notes: tuple[str, ...]
     _cut: dict[str, int] = field(default_factory=dict)
 
     name = "canaries"
@@ -485,24 +475,23 @@ class _Canaries(RandomisationTest):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The log-probability of context and string in nats, less that of the reference model where there is one."""
-        alone, reference = replace(self.models, reference=None), self.models.reference
         how: dict[str, Any] = {"watch": self.watch, "cache": self.settings.cache}
-        texts = [one.context + some for one in self.found.strings for some in one.every]
-        read = reading.read_scores(replace(alone, target=model), ALONE, texts, stage=stage, **how)
-        own, shape = read.totals, (len(self.found.strings), 1 + ALTERNATIVES)
+        texts = [one.context + some for one in self.strings for some in one.every]
+        read = reading.read_scores(Models(model), ALONE, texts, stage=stage, **how)
+        own, shape = read.totals, (len(self.strings), 1 + ALTERNATIVES)
         self._cut[model.name] = int(np.count_nonzero(read.cut.reshape(shape).any(axis=1)))
-        if reference is not None:
+        if (reference := self.models.reference) is not None:
             how["stage"] = "reading with the reference model"
-            own = own - reading.read_scores(replace(alone, target=reference), ALONE, texts, **how).totals
+            own = own - reading.read_scores(Models(reference), ALONE, texts, **how).totals
         return tuple(own.reshape(shape))
 
     def planted(self) -> Sequence[str]:
         """Each string with what stands before it, behind the last other string: each is read as often."""
         beside: dict[str, list[str]] = {}
-        for one in self.found.strings:
+        for one in self.strings:
             beside.setdefault(one.text.id, []).append(one.string)
         made = []
-        for one in self.found.strings:
+        for one in self.strings:
             place, last = max((one.context.rfind(some), some) for some in beside[one.text.id])
             made.append(one.context.rpartition(last if place >= 0 else "\0")[2] + one.string)
         return made
@@ -510,8 +499,8 @@ class _Canaries(RandomisationTest):
     def checks(self, values: Rows) -> tuple[Check, ...]:
         words = frozenset[str]().union(*map(vocabulary_of, (self.models.target, *self.models.placebos)))
         return (
-            blind_check(self.found.strings, self.seed),
-            known_check(self.found.strings, words),
+            blind_check(self.strings, self.seed),
+            known_check(self.strings, words),
             few_check(values, self.settings.level, draws=self.settings.draws, seed=self.seed),
         )
 
@@ -520,7 +509,7 @@ class _Canaries(RandomisationTest):
         return TestWording.of_kind("canaries.said", corpus=self.corpus.name, model=model)
 
     def shown(self, values: Rows) -> TestDetails:
-        strings, cut = self.found.strings, self._cut.get(self.models.target.name, 0)
+        strings, cut = self.strings, self._cut.get(self.models.target.name, 0)
         names = [one.id for one in strings]
         rows = [(one.text.id, one.kind, one.string) for one in strings]
         columns = dict(zip(("text", "format", "string"), zip(*rows, strict=True), strict=True))
@@ -533,7 +522,7 @@ class _Canaries(RandomisationTest):
             },
             tables=(self.units_table("strings", names, values, **columns),),
             skipped=self.left_out(names, values),
-            notes=(*self.found.notes, *((say("canaries.cut", cut=cut),) if cut else ())),
+            notes=(*self.notes, *((say("canaries.cut", cut=cut),) if cut else ())),
             situation=Situation(documents=len(self.corpus), canaries=len(strings)),
         )
 
@@ -554,13 +543,12 @@ class _CanariesInText(_Canaries):
 
     def read(self, model: Backend, stage: str) -> Rows:
         """The share of a string's rest that the model writes, from its beginning, NaN without an answer."""
-        draws, cache = reading.draws_of(0), self.settings.cache
-        with self.watch.passes(stage) as progress:
-            written = reading.continued(model, self.found.prompts, draws, cache=cache, progress=progress)
+        prompts, cache = [one.prompt for one in self.strings], self.settings.cache
+        written = reading.continued(model, prompts, 0, stage=stage, watch=self.watch, cache=cache)
         self.told[id(model)] = answers = [one[0].text for one in written]
         return tuple(
             np.array([_went_on(answer, one.begun, some) if answer else np.nan for some in one.every])
-            for one, answer in zip(self.found.strings, answers, strict=True)
+            for one, answer in zip(self.strings, answers, strict=True)
         )
 
     def checks(self, values: Rows) -> tuple[Check, ...]:
@@ -579,7 +567,7 @@ class _CanariesInText(_Canaries):
     def shown(self, values: Rows) -> TestDetails:
         found, told = super().shown(values), tuple(self.told[id(self.models.target)])
         (table,) = found.tables
-        half = {"begun": tuple(one.begun for one in self.found.strings), "answer": told}
+        half = {"begun": tuple(one.begun for one in self.strings), "answer": told}
         whole = sum(bool(row[0] == 1) for row in values)
         prompt = getattr(self.models.target, "prompt", "{beginning}")
         return replace(

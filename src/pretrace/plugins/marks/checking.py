@@ -24,6 +24,7 @@ from pretrace.plugins import marks
 from pretrace.plugins.marks import ORDERED, MarkedText, Seal, Trigger
 from pretrace.registry import tests
 from pretrace.results.atomic import NEW, atomic_bytes
+from pretrace.results.folder import json_lines
 from pretrace.results.wording import fill, listed, recorded_p, say, sentences_of, times
 from pretrace.scoring.outlook import Watch
 from pretrace.scoring.plan import Models, ScorePlan, weights_of
@@ -121,9 +122,7 @@ class _SealedTest(frame.Test[V]):
 
     second = False
     accusing = ("tries", "older")
-    sources: ClassVar = {
-        "sealed": ("corpus", lambda place: texts_hash(marks.read_seal(Path(place)).corpus.texts))
-    }
+    sources: ClassVar = {"sealed": ("corpus", lambda at: texts_hash(marks.read_seal(Path(at)).corpus.texts))}
 
     @property
     def _unit(self) -> str:
@@ -167,12 +166,7 @@ class _SealedTest(frame.Test[V]):
         shown = [{name: line[name] for name in line if name != "texts"} for line in differing]
         words, figures = ("differing", {"earlier": shown}) if differing else ("words", {})
         tries = word_check("marks.tries", not differing, figures, words=words, told=told, **numbers)
-        return (
-            word_check("marks.seal", True, sha256=seal.sha256),
-            tries,
-            self._older(),
-            self._enough(values),
-        )
+        return word_check("marks.seal", True, sha256=seal.sha256), tries, self._older(), self._enough(values)
 
     def _enough(self, values: V) -> Check:
         """Whether the draws have enough outcomes for p to reach the level at all."""
@@ -312,7 +306,7 @@ def _triggers_of(seal: Seal) -> list[tuple[MarkedText, Trigger]]:
 def write_prompts(seal: Seal, path: Path) -> int:
     """Write the prompts without the words to choose from, one JSON line a text, and give their number."""
     rows = [{"id": one.id, "prompt": trigger.prompt} for one, trigger in _triggers_of(seal)]
-    atomic_bytes(path, marks.json_lines(rows), NEW)
+    atomic_bytes(path, json_lines(rows), NEW)
     return len(rows)
 
 
@@ -369,15 +363,13 @@ class _Triggers(_SealedTest[Table]):
     def read(self, model: Backend, stage: str) -> Table:
         """Of each trigger the published word, the one that the answer says ("" for none, as for none given), 1 for a
         hit, and 1 / K. TextsError for answers to other ids."""
-        found, given = _triggers_of(self.seal), {text.id: text.text for text in self.answers.texts}
-        if strange := [name for name in given if name not in {one.id for one, _ in found}]:
+        found, told = _triggers_of(self.seal), {text.id: text.text for text in self.answers.texts}
+        if strange := [name for name in told if name not in {one.id for one, _ in found}]:
             numbers = {"name": self.answers.name, "names": listed(strange)}
             raise TextsError(say("marks.refused.strange_ids", **numbers))
         published = tuple(trigger.words[one.drawn] for one, trigger in found)
         # some models repeat the prompt, whose names are words too
-        said = tuple(
-            _first_word(given.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found
-        )
+        said = tuple(_first_word(told.get(one.id, "").replace(of.prompt, " "), of.words) for one, of in found)
         hit = np.array([word == one for word, one in zip(published, said, strict=True)], dtype=np.float64)
         chance = np.array([1 / len(trigger.words) for _, trigger in found])
         columns: dict[str, Any] = {"published": published, "said": said, "hit": hit, "chance": chance}

@@ -27,9 +27,7 @@ from pretrace.results.wording import say
 from pretrace.runs import VERDICTS
 from pretrace.scoring.plan import Target
 from pretrace.settings import MODEL, Option, like, shared
-from pretrace.types import Backend, Corpus
 from pretrace.verdicts.frame import check_plantable
-from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import TEST, ModelsBeside, TestSettings, input_option
 
 _written = partial(Option, path="out", essential=True)
@@ -66,9 +64,16 @@ def mark(
     similar = None if model is None else open_model(model, **asdict(opening))
     if similar is not None:
         check_plantable(similar)  # ModelError where no copy of it can be trained, for the sample size
-    seal = marks.mark(corpus, candidates or _made(corpus, settings, opening, similar), settings)
-    training = replace(planting, cache=settings.cache)
-    advice = checking.say_sample_size(seal, similar, training, Stages())
+    if candidates is None:
+        how = opening.for_another()
+        if settings.rewriter is not None:
+            maker: Any = open_instructed(settings.rewriter, how, cache=settings.cache)
+        else:
+            own = {} if settings.words == "causal" else asdict(how)
+            maker = open_proposer(str(settings.words), similar, cache=settings.cache, **own)
+        candidates = marks.model_candidates(corpus, settings, maker)
+    seal = marks.mark(corpus, candidates, settings)
+    advice = checking.say_sample_size(seal, similar, replace(planting, cache=settings.cache), Stages())
     seal = replace(seal, about={**seal.about, "advice": list(advice)})
     rows = marks.rows_to_publish(seal, further_columns(source.texts, columns, corpus))
     return _publish(seal, rows, out, sealed, advice)
@@ -88,18 +93,6 @@ def order(
     further = further_columns(source.texts, source.columns, corpus)
     seal, rows = marks.mark_order(corpus, settings, further)
     return _publish(seal, rows, out, sealed)
-
-
-def _made(
-    corpus: Corpus, settings: marks.MarkSettings, opening: ModelSettings, model: Backend | None
-) -> marks.VariantCandidates:
-    how = opening.for_another()
-    if settings.rewriter is not None:
-        maker: Any = open_instructed(settings.rewriter, how, cache=settings.cache)
-    else:
-        own = {} if settings.words == "causal" else asdict(how)
-        maker = open_proposer(str(settings.words), model, cache=settings.cache, **own)
-    return marks.model_candidates(corpus, settings, maker)
 
 
 def _publish(seal: marks.Seal, rows: bytes, out: Path, sealed: Path, advice: tuple[str, ...] = ()) -> Reply:
@@ -217,7 +210,8 @@ def canaries(
     check_writable(beside.out, VERDICTS.of("canaries"))
     corpus = source.open()
     found = natural_canaries(corpus, settings, text=asked.text)
-    models = opened_for_access(target, beside, asked, settings, found.prompts, draws_of(0))
+    prompts = [one.prompt for one in found[0]]
+    models = opened_for_access(target, beside, asked, settings, prompts, 0)
     told: dict[str, Any] = {"statements": beside.statements, "watch": Stages()}
     verdict = check_canaries(corpus, models, settings, canaries=found, text=asked.text, **told)
     return write_verdict(verdict, beside.out, given)

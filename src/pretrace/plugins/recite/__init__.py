@@ -54,7 +54,7 @@ from pretrace.verdicts.advise import PIECE
 from pretrace.verdicts.audit.snippets import by_name
 from pretrace.verdicts.frame import Numbers, Test, TestDetails, Tested, TestWording, trained, verdict, watched
 from pretrace.verdicts.outcome import DOSE, ExcessOverSecondModel, word_check
-from pretrace.verdicts.reading import TOKENS, alike, answers_check, continued, draws_of, gate_check
+from pretrace.verdicts.reading import TOKENS, alike, answers_check, continued, gate_check
 from pretrace.verdicts.register import seed_of
 from pretrace.verdicts.settings import TEST, TestSettings
 
@@ -229,9 +229,8 @@ def _end_logp(
     for i, (text, before, one) in enumerate(zip(texts, prefixes, found, strict=True)):
         ends_at = model.spans(text)[:, 1]
         inside = int(np.count_nonzero(ends_at > len(before)))
-        if one.cut or not 0 < inside <= len(one):
-            continue
-        values[i] = float(one.states[DRAWN][-inside:].sum(dtype=np.float64))
+        if not one.cut and 0 < inside <= len(one):
+            values[i] = float(one.states[DRAWN][-inside:].sum(dtype=np.float64))
     return values
 
 
@@ -317,14 +316,16 @@ class _Recite(Test[_Recited]):
 
     def read(self, model: Backend, stage: str) -> _Recited:
         """How far each end is printed; of text alone the largest share of its words in runs of 5 over the tries."""
-        found, before = self.windows.found, [one.prefix for one in self.windows.found]
-        with self.watch.passes(stage) as progress:
-            how: dict[str, Any] = {"cache": self.settings.cache, "progress": progress}
-            if not self.text:
-                logp = _end_logp(model, before, [one.suffix for one in found], **how)
-                other = _end_logp(model, before, [one.other for one in found], **how)
-                return _Recited(_how_far(logp), _how_far(other), logp)
-            written = continued(model, before, draws_of(self.settings.samples), **how)
+        found, cache = self.windows.found, self.settings.cache
+        before = [one.prefix for one in found]
+        if not self.text:
+            sides = [one.suffix for one in found], [one.other for one in found]
+            with self.watch.passes(stage) as progress:
+                logp, other = (
+                    _end_logp(model, before, ends, cache=cache, progress=progress) for ends in sides
+                )
+            return _Recited(_how_far(logp), _how_far(other), logp)
+        written = continued(model, before, self.settings.samples, stage=stage, watch=self.watch, cache=cache)
         rows = []
         for one, some in zip(found, written, strict=True):
             tries = [Worded.of(answer.text).grams for answer in some if answer.text]
@@ -416,10 +417,8 @@ class _Recite(Test[_Recited]):
 
     def _answers(self, values: _Recited) -> Check:
         both = zip(values.written, _refusing(self.windows.found, values.written), strict=True)
-        answered = np.array(
-            [any(one.text and not no for one, no in zip(*some, strict=True)) for some in both]
-        )
-        sides = ((name, answered[self._sides["control"] == control]) for name, control in SETS)
+        had = np.array([any(one.text and not no for one, no in zip(*some, strict=True)) for some in both])
+        sides = ((name, had[self._sides["control"] == control]) for name, control in SETS)
         return answers_check([(f"windows of the {name}", int(side.sum()), len(side)) for name, side in sides])
 
     def words(self, values: _Recited) -> TestWording:
@@ -525,8 +524,8 @@ class _Recite(Test[_Recited]):
             return [nearest(i) for i in order]
         some = [i for side in (False, True) for i in [j for j in order if found[j].control == side][:WRITTEN]]
         before, cache = [found[i].prefix for i in some], self.settings.cache
-        with self.watch.passes("writing the first windows") as progress:
-            written = continued(self.models.target, before, draws_of(0), cache=cache, progress=progress)
+        stage = "writing the first windows"
+        written = continued(self.models.target, before, 0, stage=stage, watch=self.watch, cache=cache)
         best = {i: one[0].text for i, one in zip(some, written, strict=True)}
         return [best.get(i, "") for i in order]
 

@@ -18,7 +18,6 @@ from pretrace.runs import VERDICTS
 from pretrace.scoring.plan import Target
 from pretrace.settings import Option
 from pretrace.types import COMPARED
-from pretrace.verdicts.reading import draws_of
 from pretrace.verdicts.settings import ModelsBeside
 
 _CONTROLS = Option(
@@ -49,7 +48,7 @@ def recite(
     # texts that are too short are found before a model is opened
     windows = recitation.windows_of(corpus, unseen, settings, text=text)
     prompts = [one.prefix for one in windows.found]
-    models = opened_for_access(target, beside, asked, settings, prompts, draws_of(settings.samples))
+    models = opened_for_access(target, beside, asked, settings, prompts, settings.samples)
     note(f"{len(prompts):,} windows are asked; and as many of a second model where one is needed.")
     own: dict[str, Any] = {"windows": windows, "watch": Stages(), "statements": beside.statements}
     made = recitation.recite(corpus, models, settings, controls=unseen, text=text, **own)
