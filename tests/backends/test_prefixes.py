@@ -65,7 +65,7 @@ def test_texts_that_begin_alike_equal_the_naive_loop(family, start, budget):
     model, texts = opened(family, start=start, token_budget=budget), begun_alike()
     encoded = encoded_for(model, texts, ALL)
     assert sum(e.shared > LEAST for e in encoded) > 20
-    assert model.begins_once == (family not in ("granite", "gemma2"))
+    assert model._begins_once == (family not in ("granite", "gemma2"))
     found = read(model, texts, ALL)
     for text, one in [*zip(texts, found, strict=True)][start::3]:
         np.testing.assert_allclose(one.logp, naive(model, "", text), atol=1e-5)
@@ -86,7 +86,7 @@ def test_texts_read_after_another_equal_the_naive_loop(family, start):
 def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch):
     model, context = opened("llama", token_budget=100), "the railway reached the valley " * 4
     length = len(model.encode([context])[0].tokens)
-    assert model.begins_once
+    assert model._begins_once
     seen = passes(monkeypatch)
     read(model, drawn(30), ALL, after=context)
     assert seen == [(1, length)]
@@ -95,7 +95,7 @@ def test_a_beginning_is_read_once_however_many_batches_go_on_from_it(monkeypatch
 def test_moments_draws_and_states_are_those_of_a_whole_pass(monkeypatch):
     """States inside the model belong to every token that is read: there nothing is shared."""
     texts, shared, whole = begun_alike(), opened("llama"), opened("llama")
-    whole.begins_once = False
+    whole._begins_once = False
     seen = passes(monkeypatch)
     for wanted in ([Drawn(5, 0.7)], [Hidden(), Firing("count", 0.1)]):
         for one, other in zip(*(read(m, texts, ALL, *wanted) for m in (shared, whole)), strict=True):
@@ -117,7 +117,7 @@ def test_a_model_whose_state_cannot_be_taken_up_reads_whole_texts():
     more = {"intermediate_size": 48, "max_position_embeddings": 64, "rope_parameters": rope}
     for model in ("mamba", t.LlamaForCausalLM(t.LlamaConfig(**size, **more))):
         backend = opened(model)
-        assert not backend.begins_once
+        assert not backend._begins_once
         texts = begun_alike()[:8]
         for text, one in zip(texts, read(backend, texts, ALL), strict=True):
             np.testing.assert_allclose(one.logp, naive(backend, "", text), atol=RECURRENT)

@@ -77,7 +77,7 @@ def test_only_drawn_positions_change(kind):
     texts = [*SENTENCES, *ODD, " ".join(SENTENCES)]
     made = asked.propose(texts, number=6, share=0.3, seed=1)
     changed = 0
-    for text, draft, neighbors in zip(texts, asked.drafts(texts), made, strict=True):
+    for text, draft, neighbors in zip(texts, asked._drafts(texts), made, strict=True):
         whole = "".join(draft.stretches)
         assert whole == readable(text)  # also beyond what the model reads
         for number, neighbor in enumerate(neighbors):
@@ -98,7 +98,7 @@ def test_only_drawn_positions_change(kind):
 def test_a_replaced_word_is_another_one(kind):
     asked, text = proposer_of(kind), "The cat sat on the mat"
     [near] = asked.propose([text], number=30, share=1, seed=0)
-    draft, *drafts = asked.drafts([text, *near])
+    draft, *drafts = asked._drafts([text, *near])
     fixed = 1 if kind == "causal" else 0  # the first token, which nothing stands before
     assert [i for i in range(len(draft.stretches)) if i not in draft.open] == list(range(fixed))
     for one in drafts:
@@ -153,7 +153,7 @@ def test_a_causal_model_proposes_from_its_own_distribution(start):
     (neighbors,) = asked.propose([text], number=4000, share=0.01, seed=0)
     ids = tokenizer(text)["input_ids"]
     logits = logits_of(asked.model, ids)
-    (draft,) = asked.drafts([text])
+    (draft,) = asked._drafts([text])
     assert draft.tokens[-1] == ids[-1]
     before, own = "".join(draft.stretches[:-1]), draft.stretches[-1]
     replaced = [n.removeprefix(before) for n in neighbors if n.startswith(before) and n != text]
@@ -172,7 +172,7 @@ def test_a_causal_model_proposes_from_its_own_distribution(start):
 def test_a_masked_model_proposes_from_its_own_distribution():
     asked, tokenizer, text = masked(), word_pieces(lowercase=False), "one two three four"
     (neighbors,) = asked.propose([text], number=4000, share=0.5, seed=0)
-    (draft,) = asked.drafts([text])
+    (draft,) = asked._drafts([text])
     assert [stretch.strip() for stretch in draft.stretches] == text.split()
     drawn = [tuple(draft.positions(0.5, 0, n // 4).tolist()) for n in range(4000)]
     ids = tokenizer(text)["input_ids"]
@@ -204,7 +204,7 @@ def counted(kind, *, cache):
     """A proposer that is asked for a text at a time, and the sets of positions that it was asked for."""
     proposer, sets = proposer_of(kind, cache=cache), []
     guess = proposer._guess
-    proposer._pack = lambda drafts: [(i,) for i, draft in enumerate(drafts) if len(draft.open)]
+    proposer.batches = lambda lengths: [(i,) for i, length in enumerate(lengths) if length]
     proposer._guess = lambda drafts, positions: sets.extend(positions[0]) or guess(drafts, positions)
     return proposer, sets
 

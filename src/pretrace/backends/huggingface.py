@@ -121,7 +121,7 @@ class HuggingFace:
     def pack(self, encoded: Sequence[Encoded], /) -> list[tuple[int, ...]]:
         """Batches of similar length within the token budget; texts that share a beginning read once together."""
         budget = self.settings.token_budget or usual_budget(self.device)
-        if any(e.shared for e in encoded) and self.begins_once:
+        if any(e.shared for e in encoded) and self._begins_once:
             return pack_alike(encoded, budget)
         return self.batches([e.length if e.predicted else 0 for e in encoded], budget)
 
@@ -155,7 +155,7 @@ class HuggingFace:
     ) -> Generator[tuple[int, list[Trace]]]:
         """The traces of each batch, with its number, as soon as they are there: one forward pass a batch. Meanwhile the
         model must not be changed; states are read by hooks. ModelError where the model has no such states."""
-        alike = any(e.shared for batch in batches for e in batch) and self.begins_once
+        alike = any(e.shared for batch in batches for e in batch) and self._begins_once
         begun: Begun | None = {} if alike else None
         for i, batch in enumerate(batches):
             with self._one_error():
@@ -325,7 +325,7 @@ class HuggingFace:
         rows.extend({s: a for part in found for s, a in part[i].items()} for i in range(len(lengths)))
 
     @functools.cached_property
-    def begins_once(self) -> bool:
+    def _begins_once(self) -> bool:
         """Whether texts that begin alike are read from the keys and values of their beginning."""
         tolerance = 1e-4 if self.dtype == torch.float32 else 2e-2
         steady = self.split and not self.alone and self.turn is None

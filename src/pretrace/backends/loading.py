@@ -38,7 +38,6 @@ from pretrace.backends.tokens import (
     Tokens,
     follow_file,
     open_gguf_tokenizer,
-    read_file,
     reader_of,
 )
 from pretrace.cache import cache_folder
@@ -193,6 +192,17 @@ def going_on(model: Any, cache: Any) -> dict[str, Any]:
     return {"cache" if "cache" in known else "past_key_values": cache}
 
 
+def _read_file(folder: Path) -> tokenizers.Tokenizer | None:
+    """Return the tokenizer of the folder's tokenizer.json, without truncation and padding; None without that file."""
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        return None
+    rust = tokenizers.Tokenizer.from_file(str(path))
+    rust.no_truncation()
+    rust.no_padding()
+    return rust
+
+
 def _load_tokenizer(located: ModelFiles, settings: ModelSettings) -> Any:
     """The tokenizer beside the weights, or in the GGUF file, as transformers'; ModelError where it cannot be opened."""
     what = f"{located.label} could not be opened as a tokenizer"
@@ -201,7 +211,7 @@ def _load_tokenizer(located: ModelFiles, settings: ModelSettings) -> Any:
     with one_error(what, cure), quiet():
         if located.gguf:
             return open_gguf_tokenizer(located.folder / located.gguf, located.label)
-        rust = read_file(located.folder)
+        rust = _read_file(located.folder)
         auto = from_pretrained(transformers.AutoTokenizer, located, settings, {}, cure)
         return follow_file(rust, auto, located.folder)
 

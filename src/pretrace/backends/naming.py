@@ -161,28 +161,6 @@ def called_apart(names: Sequence[str]) -> dict[str, str]:
     return short if len({*short.values()}) == len(short) else {name: name for name in short}
 
 
-def api_key(url: str) -> str:
-    """The environment's key for a server; "" for a host (or host:port) that PRETRACE_KEY_HOSTS does not name."""
-    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
-    return key if _may_have_key(url) else ""
-
-
-def wants_key(url: str) -> str:
-    """What to do where the server at an address wants a key, in half a sentence."""
-    own = f"set {KEYS[0]} (or {KEYS[1]}) to one"
-    return own if _may_have_key(url) else say("servers.no_key", hosts=KEY_HOSTS)
-
-
-def _may_have_key(url: str) -> bool:
-    hosts, parts = os.environ.get(KEY_HOSTS), split_url(url)
-    if hosts is None:
-        return True
-    if parts is None:
-        return False
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return any(host_of(one) in ((parts.hostname, None), (parts.hostname, port)) for one in hosts.split(","))
-
-
 def host_of(written: str) -> tuple[str, int | None] | None:
     """Host and port of `host`, `host:port` or `[::1]:port`, the port None without one; None for anything else."""
     written = written.strip()

@@ -87,12 +87,12 @@ class Proposals:
             )
             if all(len(some) >= number for some in known.values()):
                 return known
-            drafts = self.drafts(list(texts.values()))
+            drafts = self._drafts(list(texts.values()))
             known |= {
                 draft.key: ("".join(draft.stretches),) * number for draft in drafts if not len(draft.open)
             }
             # Planned over all the texts, whatever is stored: a run that was killed goes on with the same batches.
-            for batch in self._pack(drafts):
+            for batch in self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts]):
                 some = [drafts[i] for i in batch if len(known[drafts[i].key]) < number]
                 if not some:
                     continue
@@ -111,13 +111,9 @@ class Proposals:
                 store.write([(draft.key, label, known[draft.key], NEIGHBORS) for draft in some])
         return known
 
-    def drafts(self, texts: Sequence[str], /) -> list[_Draft]:
+    def _drafts(self, texts: Sequence[str], /) -> list[_Draft]:
         """The texts cut into what may be replaced."""
         return [self.vocabulary.draft(text, self.tokens, first=self._first) for text in texts]
-
-    def _pack(self, drafts: Sequence[_Draft], /) -> list[tuple[int, ...]]:
-        """Batches of similar length within a token budget."""
-        return self.batches([len(draft.tokens) if len(draft.open) else 0 for draft in drafts])
 
     def _guess(
         self, drafts: Sequence[_Draft], positions: Sequence[Sequence[Longs]], /

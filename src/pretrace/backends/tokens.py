@@ -173,17 +173,6 @@ KEPT_READER = "tokenizer_read_by.txt"
 _PIECES = 1024  # tokens of the vocabulary in the text that is made of it
 
 
-def read_file(folder: Path) -> tokenizers.Tokenizer | None:
-    """Return the tokenizer of the folder's tokenizer.json, without truncation and padding; None without that file."""
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        return None
-    rust = tokenizers.Tokenizer.from_file(str(path))
-    rust.no_truncation()
-    rust.no_padding()
-    return rust
-
-
 def follow_file(rust: tokenizers.Tokenizer | None, auto: Any, folder: Path) -> Any:
     """Return AutoTokenizer's tokenizer where it reads texts as that of the file does, and otherwise one that reads them
     as the file says. Without a file there is nothing to compare."""

@@ -40,7 +40,6 @@ from pretrace.scoring.parts import (
     Survey,
     Turn,
     check_parts,
-    divided_by,
     run_of,
     survey,
 )
@@ -158,6 +157,13 @@ class _TextsToScore:
         job.save(self.folder)  # first: by it the folder is known as one of parts
         _write_unreadable(self.unread, self.folder)
         return job
+
+
+def _divided_by(job: JobSettings, engine: EngineSettings) -> str:
+    """The option that divides the work, "" where nothing does; ExpressionError for --shard and --ray at once."""
+    if job.shard and engine.on_ray:
+        raise ExpressionError(say("cluster.both"))
+    return "--shard" if job.shard else "--ray" if engine.on_ray else ""
 
 
 def _parts_folder(out: Path) -> Path:
@@ -288,7 +294,7 @@ class _ScoreCommand:
         stream = self._stream()
         unread: list[Unreadable] = []
         whole = self._how.tune_share or self._how.reference_share
-        divided = divided_by(self.job, engine)
+        divided = _divided_by(self.job, engine)
         if whole and divided:
             raise ExpressionError(say("scoring.whole", option=divided))
         corpus = None if divided else stream.whole(sys.maxsize - 1 if whole else shards.SHARD, unread.append)
@@ -478,7 +484,7 @@ def flag(
     together. Exit code 3 when any is flagged or they stand out as a whole; 0 when neither, and --power showed that a
     tenth of the texts, if seen, would have; 4 when there is no answer: the two sets differ as texts, or it could have
     been missed."""
-    divided = divided_by(job, engine)
+    divided = _divided_by(job, engine)
     check_flagging(settings, inputs.companions)
     wanted = models_of_flagging(target, inputs.companions, inputs.placebo)
     check_writable(inputs.out, FLAGGING_FOLDER)

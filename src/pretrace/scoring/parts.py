@@ -179,13 +179,6 @@ Spread = Callable[[Task, Iterable[tuple[Any, str, Any]]], Iterator[tuple[Any, An
 with what was made of it, as they come."""
 
 
-def divided_by(job: JobSettings, engine: EngineSettings) -> str:
-    """The option that divides the work, "" where nothing does; ExpressionError for --shard and --ray at once."""
-    if job.shard and engine.on_ray:
-        raise ExpressionError(say("cluster.both"))
-    return "--shard" if job.shard else "--ray" if engine.on_ray else ""
-
-
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What one reading of a source found: its texts by label, its documents, the hash of ids, texts, labels and

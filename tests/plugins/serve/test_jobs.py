@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from pretrace.backends.naming import KEY_HOSTS, api_key, wants_key
-from pretrace.backends.serving.client import Client
+from pretrace.backends.naming import KEY_HOSTS
+from pretrace.backends.serving.client import Client, _api_key, _wants_key
 from pretrace.errors import ModelError
 from pretrace.plugins.serve import RequestError, Workspace, save
 from pretrace.plugins.serve.command import ServeSettings
@@ -153,8 +153,8 @@ GIVEN = [
 def test_a_key_goes_to_the_hosts_that_are_named(monkeypatch, hosts, url, given):
     if hosts is not None:
         monkeypatch.setenv(KEY_HOSTS, hosts)
-    assert api_key(url) == (KEY if given else "")
-    assert ("--key-host" in wants_key(url)) is not given
+    assert _api_key(url) == (KEY if given else "")
+    assert ("--key-host" in _wants_key(url)) is not given
 
 
 @pytest.mark.parametrize("named", [False, True])

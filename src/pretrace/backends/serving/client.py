@@ -8,6 +8,7 @@ a size.
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import threading
@@ -16,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 from pretrace.backends.libraries import asyncio
-from pretrace.backends.naming import api_key, wants_key
+from pretrace.backends.naming import KEY_HOSTS, KEYS, host_of, split_url
 from pretrace.errors import MissingPackageError, ModelError, shown
 from pretrace.results.wording import say
 
@@ -39,6 +40,28 @@ _UNKNOWN = "check the address, which most often ends in /v1, the kind of server 
 _SHORTER = " Give it less to read at once (max_tokens among the arguments of a model)."
 
 
+def _api_key(url: str) -> str:
+    """The environment's key for a server; "" for a host (or host:port) that PRETRACE_KEY_HOSTS does not name."""
+    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), "")
+    return key if _may_have_key(url) else ""
+
+
+def _wants_key(url: str) -> str:
+    """What to do where the server at an address wants a key, in half a sentence."""
+    own = f"set {KEYS[0]} (or {KEYS[1]}) to one"
+    return own if _may_have_key(url) else say("servers.no_key", hosts=KEY_HOSTS)
+
+
+def _may_have_key(url: str) -> bool:
+    hosts, parts = os.environ.get(KEY_HOSTS), split_url(url)
+    if hosts is None:
+        return True
+    if parts is None:
+        return False
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return any(host_of(one) in ((parts.hostname, None), (parts.hostname, port)) for one in hosts.split(","))
+
+
 class NotTakenError(ModelError):
     """The server understood the request and does not take one of this form (400 or 422)."""
 
@@ -51,7 +74,7 @@ class Client:
         httpx = _import_httpx()
         self.url, self.requests = url, requests
         self._seconds = seconds
-        self._key = "" if keyless else api_key(url)
+        self._key = "" if keyless else _api_key(url)
         self._limit = asyncio.Semaphore(requests)
         # A redirect could carry texts and key elsewhere, so none is followed.
         self._http = httpx.AsyncClient(timeout=seconds, limits=httpx.Limits(max_connections=requests))
@@ -155,7 +178,7 @@ class Client:
         if 300 <= status < 400:
             what = "redirects elsewhere, and no redirect is followed: give the address itself."
         elif status in (401, 403):
-            what = f"wants a key it knows ({status}): {wants_key(self.url)}."
+            what = f"wants a key it knows ({status}): {_wants_key(self.url)}."
         elif status == 404:
             what = f"has no such route or model (404): {_UNKNOWN}. It said: {reason}"
         elif status == 429:
