@@ -7,7 +7,7 @@ from itertools import groupby
 
 import numpy as np
 
-from pretrace.plugins.scan.folding import _NAMES, BLOCK, MARKS, TAG, _letters_of
+from pretrace.plugins.scan.folding import _NAMES, BLOCK, CHARACTERS, MARKS, TAG, _letters_of
 
 _AND = rb"(?:&|\\+u0026)(?:amp;)*"
 _LESS = rb"(?:<|%(and)slt;|\\+u003[cC])" % {b"and": _AND}
@@ -42,6 +42,8 @@ def unescape(written: bytes) -> bytes:
 
 @cache
 def _letters(character, spaced):
+    if ord(character) >= CHARACTERS:
+        return ""
     return " " if spaced and character.isspace() else _letters_of(character)
 
 

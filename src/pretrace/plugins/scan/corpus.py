@@ -20,6 +20,7 @@ import numpy as np
 from pretrace.corpora.documents import SOURCE, decode_page, read_html
 from pretrace.corpora.folders import holds_facts, is_hidden, walk
 from pretrace.corpora.formats import (
+    ARCHIVES,
     LINES,
     as_utf8,
     ending_of,
@@ -61,17 +62,6 @@ class CorpusFile:
     address: str
     size: int
     fault: str = ""
-
-
-def _kind_of(address: str, head: bytes) -> str:
-    """What a file is read as: a format of texts, a web archive, or text. TextsError for bytes that are none of it."""
-    name = address.partition("?")[0]
-    kind = recognise_format(name, head)
-    if kind or ending_of(name) in (".wet", ".warc"):
-        return kind or ".warc"
-    if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TextsError(f"{address}: it is of no kind that is read, and no text")
-    return SOURCE
 
 
 def _check_characters(raw: bytes | memoryview, address: str) -> bool:
@@ -286,9 +276,13 @@ class CorpusReader:
             self._tails.clear()
 
     def _read(self, stream: Any) -> Iterator[_Batch]:
-        """What is read of the file at a time, up to where it breaks off."""
+        """What is read of the file at a time, up to where it breaks off: as a format of texts, a web archive, or text.
+        TextsError for bytes that are none of it."""
         address, head = self._file.address, stream.peek(HEAD)[:HEAD]
-        kind = _kind_of(address, head)
+        name = address.partition("?")[0]
+        kind = recognise_format(name, head) or (".warc" if ending_of(name) in ARCHIVES else SOURCE)
+        if kind == SOURCE and b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise TextsError(f"{address}: it is of no kind that is read, and no text")
         columns = replace(USUAL, encoding=None if is_utf8(head, cut=True) else self._encoding)
         if kind in (*LINES, ".txt", SOURCE):
             written = as_utf8(stream, address, columns.encoding)

@@ -55,8 +55,6 @@ _NAMES = {name[:-1].encode(): meaning for name, meaning in html.entities.html5.i
 
 def _letters_of(character: str) -> str:
     """What stays of a character: letters, digits and accents, decomposed and case folded."""
-    if ord(character) >= CHARACTERS:
-        return ""
     made = unicodedata.normalize("NFKD", character).replace("\u0345", "").replace("\u0131", "i")
     for _ in range(3):
         made = unicodedata.normalize("NFKD", made.casefold())

@@ -61,8 +61,7 @@ class LabelledStream(TextStream):
     def __init__(self, stream: TextStream, folder: Path) -> None:
         super().__init__(stream.name, stream.source)
         self.card, self._stream, self._folder = stream.card, stream, folder
-        is_result = (folder / RESULT).is_file()
-        verdict = load_verdict(folder) if is_result else None
+        verdict = load_verdict(folder) if (folder / RESULT).is_file() else None
         if verdict is None or verdict.test != "scan":
             holds = f"a result of {verdict.test}" if verdict else "no result of a scan"
             raise TextsError(f"{folder} holds {holds}: --labels takes the --out of `pretrace scan`.")

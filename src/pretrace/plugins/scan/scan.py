@@ -60,7 +60,6 @@ _COMMON_DOCUMENTS, _TIMES = 100, 10
 """A passage is common in so many documents, and so many times as many as the text's rarest quarter."""
 _EVERYWHERE = 1000
 """Documents from which on a passage is common in any case."""
-Match = Literal["folded", "exact"]
 CORPUS = Option("How the corpus is read, as in column=body.", name="corpus-reading", panel=TEXTS)
 
 
@@ -68,7 +67,7 @@ CORPUS = Option("How the corpus is read, as in column=body.", name="corpus-readi
 class ScanSettings:
     """How a corpus is searched; ExpressionError for a value out of its range."""
 
-    match: Match = option(
+    match: Literal["folded", "exact"] = option(
         "folded",
         "folded: letters and digits are compared, whatever stands between them. exact: every byte counts.",
         panel=SEARCH,
@@ -174,10 +173,6 @@ class Searching:
         return max(1, min(self.settings.workers or count_cores(), files))
 
 
-Watch = Callable[[int, int, int, int], object]
-"""Is told files read, of how many, bytes read, of how many."""
-
-
 def plan_scan(asked: Searching) -> tuple[str, dict[str, Any]]:
     """What a scan would read, in a sentence or two and in figures (files, bytes as they lie there, seconds), timed on
     the first 50 MB (None: there are none); nothing is kept."""
@@ -198,10 +193,15 @@ def plan_scan(asked: Searching) -> tuple[str, dict[str, Any]]:
 
 
 def scan(
-    asked: Searching, parts: Path, *, watch: Watch | None = None, elsewhere: Spread | None = None
+    asked: Searching,
+    parts: Path,
+    *,
+    watch: Callable[[int, int, int, int], object] = lambda *_: None,
+    elsewhere: Spread | None = None,
 ) -> Verdict | None:
     """Search the files that have no part in the folder `parts` yet, and conclude; None where parts of other machines
-    are missing (`ScanSettings.shard`). OutputError where `parts` belongs to other texts."""
+    are missing (`ScanSettings.shard`). `watch` is told files read, of how many, bytes read, of how many. OutputError
+    where `parts` belongs to other texts."""
     began, turn = time.perf_counter(), asked.settings._turn
     mine = [file for i, file in enumerate(asked.files) if turn.takes(i)]
     _claim_folder(parts, asked.digest)
@@ -216,8 +216,7 @@ def scan(
             raise CancelledError
         with lock:  # over all threads
             done[:] = done[0] + files, done[1] + read
-            if watch is not None:
-                watch(done[0], len(mine), done[1], size)
+            watch(done[0], len(mine), done[1], size)
 
     if missing and elsewhere:
         pieces = ((file, f"the file {file.address}", file) for file in missing)
