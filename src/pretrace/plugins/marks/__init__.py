@@ -379,7 +379,7 @@ def mark_order(
     kind = "options" if settings.options else "rows"
     drawn, published = list[MarkedText](), list[str]()
     if settings.options:
-        drawn, published = _order_options(corpus, settings, rows, rng), list(rows)
+        drawn, published = _order_options(settings, rows, rng), list(rows)
     else:
         for shard in _shards([corpus.texts[i] for i in rng.permutation(len(corpus.texts)).tolist()]):
             name = f"{shard[0].id} to {shard[-1].id}"
@@ -396,11 +396,11 @@ def mark_order(
 
 
 def _order_options(
-    corpus: Corpus, settings: OrderSettings, rows: dict[str, dict[str, Any]], rng: np.random.Generator
+    settings: OrderSettings, rows: dict[str, dict[str, Any]], rng: np.random.Generator
 ) -> list[MarkedText]:
     """The items whose options change places, each with its orders; options and right answers of the rows are written
     anew."""
-    items = _items(corpus, settings.options, rows)
+    items = _items(settings.options, rows)
     labels = _labels(items, settings.answer, rows) if settings.answer else {}
     drawn = list[MarkedText]()
     for name, options in items.items():
@@ -458,15 +458,15 @@ def _shards(rows: Sequence[Text]) -> list[list[Text]]:
     return shards
 
 
-def _items(corpus: Corpus, column: str, rows: Further) -> dict[str, tuple[str, ...]]:
+def _items(column: str, rows: Further) -> dict[str, tuple[str, ...]]:
     """The options of each item: a list of strings in its cell, or one written as JSON. TextsError for items without."""
     found: dict[str, tuple[str, ...]] = {}
-    for text in corpus.texts:
-        value = rows[text.id].get(column)
+    for name, row in rows.items():
+        value = row.get(column)
         with suppress(ValueError):
             value = json.loads(value) if isinstance(value, str) else value
         options = value if isinstance(value, list) else []
-        found[text.id] = tuple(options) if all(isinstance(one, str) for one in options) else ()
+        found[name] = tuple(options) if all(isinstance(one, str) for one in options) else ()
     if bare := [name for name, options in found.items() if not options]:
         numbers = {"few": len(bare), "total": len(found), "column": column}
         raise TextsError(say("marks.refused.no_options", names=listed(bare), **numbers))

@@ -82,12 +82,12 @@ def _varied(made: str) -> bool:
 class _FoundString:
     """A string in the text that holds it first, of which `whole` are the letters and digits and `first` its place
     there, what stands before it, its format (a `kind`, the `digits` of one case, the places that vary), and
-    `alternatives` of this format. The string and these begin with `begun`."""
+    `alternatives` of this format. The string and these begin with `begun`; `id` names the text and its place there."""
 
-    text: Text
+    text_id: str
+    id: str
     whole: str
     first: int
-    start: int
     string: str
     context: str
     kind: str
@@ -95,11 +95,6 @@ class _FoundString:
     varies: tuple[int, ...]
     alternatives: tuple[str, ...] = ()
     begun: str = ""
-
-    @property
-    def id(self) -> str:
-        """What names it: its text, and its place there."""
-        return f"{self.text.id}@{self.start}"
 
     @property
     def every(self) -> tuple[str, ...]:
@@ -157,7 +152,7 @@ def _string_at(text: Text, whole: str, start: int, found: str, context: int) -> 
     varies = tuple(place for place in places if not (is_version_4 and place in version))
     before = text.text[max(0, start - context) : start]
     first = len(_spelled(text.text[:start]))
-    return _FoundString(text, whole, first, start, found, before, kind, digits, varies)
+    return _FoundString(text.id, f"{text.id}@{start}", whole, first, found, before, kind, digits, varies)
 
 
 def random_strings(
@@ -489,10 +484,10 @@ class _Canaries(RandomisationTest):
         """Each string with what stands before it, behind the last other string: each is read as often."""
         beside: dict[str, list[str]] = {}
         for one in self.strings:
-            beside.setdefault(one.text.id, []).append(one.string)
+            beside.setdefault(one.text_id, []).append(one.string)
         made = []
         for one in self.strings:
-            place, last = max((one.context.rfind(some), some) for some in beside[one.text.id])
+            place, last = max((one.context.rfind(some), some) for some in beside[one.text_id])
             made.append(one.context.rpartition(last if place >= 0 else "\0")[2] + one.string)
         return made
 
@@ -511,7 +506,7 @@ class _Canaries(RandomisationTest):
     def shown(self, values: Rows) -> TestDetails:
         strings, cut = self.strings, self._cut.get(self.models.target.name, 0)
         names = [one.id for one in strings]
-        rows = [(one.text.id, one.kind, one.string) for one in strings]
+        rows = [(one.text_id, one.kind, one.string) for one in strings]
         columns = dict(zip(("text", "format", "string"), zip(*rows, strict=True), strict=True))
         above = int(np.count_nonzero(self.effects(values) > 0))
         return TestDetails(

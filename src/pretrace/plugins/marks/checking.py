@@ -177,13 +177,12 @@ class _SealedTest(frame.Test[V]):
 
     def _older(self) -> Check:
         name, drawn = self.models.target.name, self.seal.made_at.date()
-        if (day := _model_day(name, self.settings.model_date)) is None:
-            return word_check("marks.older", None, words="unknown", model=name, drawn=drawn)
-        words, figures = "words", {}
-        if day[0] < drawn:
-            words, figures = "older", {"model": str(day[0]), "draw": str(drawn)}
-        numbers: dict[str, Any] = {"model": name, "day": day[0], "how": day[1], "drawn": drawn}
-        return word_check("marks.older", not figures, figures, words=words, **numbers)
+        both: dict[str, Any] = {"model": name, "drawn": drawn}
+        if (known := _model_day(name, self.settings.model_date)) is None:
+            return word_check("marks.older", None, words="unknown", **both)
+        day, how = known
+        words, figures = ("older", {"model": str(day), "draw": str(drawn)}) if day < drawn else ("words", {})
+        return word_check("marks.older", not figures, figures, words=words, day=day, how=how, **both)
 
 
 def check_marks(
