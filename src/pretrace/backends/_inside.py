@@ -1,4 +1,4 @@
-"""Where the blocks and feed-forward neurons of a model are, and what is kept of its inside while it reads texts.
+"""What is kept of the inside of a model, its hidden states and feed-forward neurons, while it reads texts.
 
 Activations are reduced to a few numbers a text as soon as they appear: nothing of shape texts × positions × neurons
 outlives the layer that made it. Hidden state l is what enters block l, and the last is what leaves the body of the
@@ -7,166 +7,20 @@ model, after its final norm: as transformers numbers them, but caught as they pa
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from pretrace.backends.libraries import nn, torch
-from pretrace.backends.loading import hooked
+from pretrace.backends.loading import FeedForward, hooked, stream_of
 from pretrace.errors import ModelError
 from pretrace.results.wording import say
 from pretrace.types import Firing, Hidden, Pool, State
-
-
-def _stream_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> torch.Tensor | None:
-    """The hidden states a block is called with, by position or by name."""
-    found = args[0] if args else kwargs.get("hidden_states")
-    return found if isinstance(found, torch.Tensor) else None
-
-
-class _FeedForward(NamedTuple):
-    """Where a block's `neurons` are read: what leaves `activation`, or with the gate what enters `down`."""
-
-    activation: nn.Module
-    down: nn.Module
-    neurons: int
-
-
-class _Call(NamedTuple):
-    """A call inside a block: last dimension of what went in and came out, and positions."""
-
-    module: nn.Module
-    activation: bool
-    inward: int
-    outward: int
-    positions: int
-
-
-_Entered: TypeAlias = "tuple[nn.Module, torch.Size, list[_Call]]"
-"""A block that is entered, the shape of its hidden states, and what is called thereafter."""
-
-
-def look_inside(
-    model: Any, ask: Callable[[], object], *, shape: tuple[int, ...]
-) -> tuple[list[nn.Module], tuple[_FeedForward, ...], str]:
-    """The transformer blocks in the order they are passed, the feed-forward layer of each, and why there is none.
-
-    Found from one look at what is called while the model reads ids of a shape. The blocks are the outermost list of as
-    many modules as the model has layers, each called with [texts, tokens, width]. The *down projection* is the linear
-    map from the widest activation back to the width of the block, the *activation* the last module before it that maps
-    every neuron by itself: a function that is no module cannot be listened to."""
-    count = getattr(model.config.get_text_config(), "num_hidden_layers", None)
-    lists = [list(m) for m in model.modules() if isinstance(m, nn.ModuleList) and len(m) == count]
-    seen: list[_Entered] = []
-
-    def enter(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        hidden = _stream_of(args, kwargs)
-        seen.append((block, torch.Size() if hidden is None else hidden.shape, []))
-
-    def call(module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        if seen and (made := _called(module, args[0] if args else None, output)):
-            seen[-1][2].append(made)
-
-    entered = dict.fromkeys(module for some in lists for module in some)
-    handles = [module.register_forward_pre_hook(enter, with_kwargs=True) for module in entered]
-    handles += [leaf.register_forward_hook(call) for leaf in _leaves(m for m in entered if not _stacked(m))]
-    with hooked(handles):
-        ask()
-    called = [block for block, size, _ in seen if len(size) == 3 and size[:2] == shape]
-    blocks = next((some for some in lists if [module for module in called if module in some] == some), [])
-    return blocks, *_feed_forwards(blocks, seen)
-
-
-def _feed_forwards(
-    blocks: Sequence[nn.Module], seen: Sequence[_Entered]
-) -> tuple[tuple[_FeedForward, ...], str]:
-    if not blocks:
-        return (), "its blocks could not be found"
-    if any(map(_stacked, blocks)):
-        if any("expert" in name for block in blocks for name, _ in block.named_parameters()):
-            return (), "it is a mixture of experts, where a token passes through some of the neurons only"
-        why = "its blocks hold several networks or stacks of matrices, of which none is known to be the feed-forward"
-        return (), why
-    own, found = set(_leaves(blocks)), list[_FeedForward]()
-    passed: list[tuple[torch.Size, list[_Call]]] = []  # by block, with what smaller lists inside it called
-    for block, size, calls in seen:
-        if block in blocks:
-            passed.append((size, []))
-        if passed:
-            passed[-1][1].extend(call for call in calls if call.module in own)
-    for number, (size, calls) in enumerate(passed, start=1):
-        layer = _feed_forward(size[-1] if size else 0, size[:-1].numel(), calls)
-        if isinstance(layer, str):
-            return (), f"in block {number} {layer}"
-        found.append(layer)
-    return tuple(found), ""
-
-
-def _stacked(block: nn.Module) -> bool:
-    """Whether a block has a stack of matrices, or a list of modules: experts, or the heads of a recurrence."""
-    return any(
-        (isinstance(module, nn.ModuleList) and len(module) > 1)
-        or any(sum(n > 1 for n in p.shape) > 2 for p in module.parameters(recurse=False))
-        for module in block.modules()
-        if not isinstance(module, nn.modules.conv._ConvNd)
-    )
-
-
-def _leaves(blocks: Iterable[nn.Module]) -> dict[nn.Module, None]:
-    return dict.fromkeys(m for block in blocks for m in block.modules() if not list(m.children()))
-
-
-def _called(module: nn.Module, entered: Any, left: Any) -> _Call | None:
-    """A call of a linear map or of something that maps neuron by neuron; None for any other."""
-    if not (isinstance(entered, torch.Tensor) and isinstance(left, torch.Tensor)):
-        return None
-    if not entered.is_floating_point() or min(entered.dim(), left.dim()) < 2:
-        return None
-    # quantised weights are buffers in some formats
-    linear = any(t.dim() == 2 for t in (*module.parameters(), *module.buffers()))
-    if not linear:  # then it changes what passes through it, each number by itself: no norm, no dropout
-        if entered.shape != left.shape or any(p.numel() > 1 for p in module.parameters()):
-            return None
-        if torch.equal(entered, left):
-            return None
-        try:
-            alone = module.forward(entered[..., :1].clone())
-        except (RuntimeError, ValueError, TypeError, IndexError):
-            return None
-        if not isinstance(alone, torch.Tensor) or not _close(alone, left[..., :1]):
-            return None
-    return _Call(module, not linear, entered.shape[-1], left.shape[-1], left[..., 0].numel())
-
-
-def _feed_forward(width: int, positions: int, calls: Sequence[_Call]) -> _FeedForward | str:
-    """The feed-forward layer of one block, or what is wrong with it, as a clause."""
-    downs = [(i, c) for i, c in enumerate(calls) if not c.activation and c.outward == width]
-    pairs = []
-    for i, c in enumerate(calls):
-        after = [down for j, down in downs if j > i and down.inward == c.outward]
-        if c.activation and after:
-            pairs.append((c, after[-1]))
-    widest = max((c.outward for c, _ in pairs), default=0)
-    pairs = [(c, down) for c, down in pairs if c.outward == widest]
-    if not pairs:
-        return "no module with its activation function was found"
-    if len(pairs) > 1:
-        return f"{len(pairs)} activation functions were applied"
-    activation, down = pairs[0]
-    if activation.positions != positions:
-        return "the activation function was not applied to every token"
-    return _FeedForward(activation.module, down.module, down.inward)
-
-
-def _close(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Equal up to the rounding of bfloat16, measured by the largest number."""
-    return a.shape == b.shape and float((a.float() - b.float()).abs().max()) <= 0.01 * float(b.abs().max())
-
 
 _PLACES = (128, 64, 32, 16, 8, 4, 2, 1)  # numpy.packbits: the first of eight is the highest bit
 _STRETCH = 255  # positions whose firings can be counted in a byte
@@ -224,7 +78,7 @@ def last_tokens(
         found[layer] = hidden[rows, torch.tensor(lengths, device=hidden.device) - 1].float()
 
     def before(block: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        keep(len(widths), _stream_of(args, kwargs))
+        keep(len(widths), stream_of(args, kwargs))
 
     def after(body: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         keep(
@@ -251,7 +105,7 @@ def last_tokens(
 @contextmanager
 def firings(
     blocks: Sequence[nn.Module],
-    layers: Sequence[_FeedForward],
+    layers: Sequence[FeedForward],
     lengths: Sequence[int],
     states: set[Firing],
     *,
@@ -308,7 +162,7 @@ def firings(
 
 
 def _neuron_hooks(
-    layers: Sequence[_FeedForward], gated: bool, reduce: Callable[[torch.Tensor], None]
+    layers: Sequence[FeedForward], gated: bool, reduce: Callable[[torch.Tensor], None]
 ) -> list[torch.utils.hooks.RemovableHandle]:
     """Hooks at what is read of each layer, once a module."""
     if gated:

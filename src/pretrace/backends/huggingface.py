@@ -17,10 +17,18 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from pretrace.backends._inside import Read, firings, last_tokens, look_inside
+from pretrace.backends._inside import Read, firings, last_tokens
 from pretrace.backends.generation import write_ends
 from pretrace.backends.libraries import inference, nn, torch
-from pretrace.backends.loading import LoadedModel, cache_of, context_in, context_of, going_on, load
+from pretrace.backends.loading import (
+    LoadedModel,
+    cache_of,
+    context_in,
+    context_of,
+    going_on,
+    load,
+    look_inside,
+)
 from pretrace.backends.naming import ModelSettings
 from pretrace.backends.tokens import Tokens, pack, pack_alike, padded
 from pretrace.errors import ModelError, one_error
