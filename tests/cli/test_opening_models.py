@@ -2,13 +2,17 @@
 
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from made import mats, written
 
 from pretrace.backends import naming
+from pretrace.cli.opening import TextAccess, open_beside, opened_for_access
 from pretrace.errors import ModelError
 from pretrace.scoring.plan import ModelsSettings, Target
+from pretrace.testing import Memory
+from pretrace.verdicts.settings import ModelsBeside, TestSettings
 
 
 @pytest.fixture
@@ -64,3 +68,14 @@ def test_a_hub_that_does_not_answer_is_one_line_within_seconds(monkeypatch):
         with pytest.raises(ModelError, match="could not be had from the hub"):
             naming.locate("nobody/nothing")
         assert time.monotonic() - begin < 100  # without a limit it would never end
+
+
+def test_beside_a_placebo_that_is_named_no_other_model_is_asked(monkeypatch):
+    """But in an audit, which subtracts the placebo."""
+    for place in "pretrace.cli.opening", "pretrace.scoring.plan":
+        monkeypatch.setattr(f"{place}.open_model", lambda name, **_: Memory(name=name))
+    for named, names in (("b",), ["b"]), ((), ["smollm2"]):
+        how = Target(model="a"), ModelsBeside(placebo=named, out=Path("R"))
+        made = open_beside(*how, TestSettings())
+        texts = opened_for_access(*how, TextAccess(access="text"), TestSettings(), [], 0)
+        assert [one.name for one in made.placebos] == [one.name for one in texts.placebos] == names

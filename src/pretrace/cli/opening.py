@@ -34,8 +34,9 @@ def open_beside(
             "open the weights."
         )
     companions = Companions(reference_model=beside.reference_model)
+    placebos, second = beside.placebo, second and not beside.placebo
     wanted = ModelsSettings(
-        target=target, companions=companions, placebos=beside.placebo, several=True, second=second
+        target=target, companions=companions, placebos=placebos, several=True, second=second
     )
     with doing("opening the models"):
         return open_models(wanted)
