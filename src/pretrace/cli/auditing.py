@@ -59,7 +59,7 @@ class AuditOptions:
         (),
         "A model that never saw TEXTS: an earlier checkpoint of the target (@REVISION, the best), the base it was "
         "tuned from, or a sibling; any --model value, or NAME@REVISION. Give it more than once for several: the "
-        "largest p counts. The packaged smollm2 is asked as well.",
+        "largest p counts. The packaged smollm2, if installed, is asked as well.",
         panel=BESIDE,
     )
     placebo_note: str = option(

@@ -229,9 +229,11 @@ def decoded_pieces(pieces: Iterable[bytes], encoding: str, source: str) -> Itera
     """The characters of a file, piece by piece; TextsError for bytes that are not in the encoding."""
     try:
         yield from codecs.iterdecode(iter(pieces), encoding)
-    except UnicodeDecodeError as error:
-        said = f"{source} is not {encoding} ({error.reason}): name another with --reading encoding."
-        raise TextsError(said) from None
+    except UnicodeError as error:  # for UTF-16 without a mark one that has no reason
+        why = getattr(error, "reason", error)
+        raise TextsError(
+            f"{source} is not {encoding} ({why}): name another with --reading encoding."
+        ) from None
 
 
 def refuse_utf16(head: bytes, source: str) -> None:
