@@ -229,11 +229,9 @@ def decoded_pieces(pieces: Iterable[bytes], encoding: str, source: str) -> Itera
     """The characters of a file, piece by piece; TextsError for bytes that are not in the encoding."""
     try:
         yield from codecs.iterdecode(iter(pieces), encoding)
-    except UnicodeError as error:  # for UTF-16 without a mark one that has no reason
+    except UnicodeError as error:  # without a `reason` for UTF-16 that has no mark
         why = getattr(error, "reason", error)
-        raise TextsError(
-            f"{source} is not {encoding} ({why}): name another with --reading encoding."
-        ) from None
+        raise TextsError(say("texts.encoding", source=source, encoding=encoding, why=why)) from None
 
 
 def refuse_utf16(head: bytes, source: str) -> None:
