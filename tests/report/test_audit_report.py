@@ -112,6 +112,13 @@ def with_plan(audit, **fields):
     return altered(audit, plan=replace(plan_of(audit), **fields))
 
 
+def test_a_model_that_was_asked_and_not_compared_with_is_named():
+    audit = audits.controls()
+    own, *_ = data.figures_of(audit).placebos
+    both = own, replace(own, name="smollm2", grade="other")
+    assert "Second model smollm2; a model of another family" in first_text(altered(audit, placebos=both))
+
+
 CHANGES = tomllib.loads(Path(__file__).with_name("audit_numbers.toml").read_text(encoding="utf-8"))
 
 

@@ -133,10 +133,10 @@ class _AuditPage(verdict.TestPage):
         yield verdict.identify_model("Model in question", audit.model, of_model(audit, "target"))
         used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
         found = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
-        for placebo in used:
-            recorded = next((one for one in found if one.get("name") == placebo.name), {})
-            facts_of = {**placebo.facts, **recorded}
-            yield verdict.identify_model("Compared with", placebo.name, facts_of, grades[placebo.grade])
+        for placebo in used if own.design == "placebos" else own.placebos:
+            facts = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
+            label = "Compared with" if placebo in used else "Second model"
+            yield verdict.identify_model(label, placebo.name, facts, grades[placebo.grade])
         said = audit.statements.get
         if used:
             label = f"How {'it' if len(used) == 1 else 'each'} is known not to have seen the texts"
