@@ -133,7 +133,7 @@ class _AuditPage(verdict.TestPage):
         yield verdict.identify_model("Model in question", audit.model, of_model(audit, "target"))
         used = [placebo for placebo in own.placebos if placebo.grade != "other" or len(own.placebos) == 1]
         found = [mapping(part) for role, part in models.items() if str(role).startswith("placebo")]
-        for placebo in used if own.design == "placebos" else own.placebos:
+        for placebo in used if own.design == "placebos" else sorted(own.placebos, key=used.__contains__):
             facts = {**placebo.facts, **next((one for one in found if one.get("name") == placebo.name), {})}
             label = "Compared with" if placebo in used else "Second model"
             yield verdict.identify_model(label, placebo.name, facts, grades[placebo.grade])
